@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Build kernels and kselftests, incrementally, and keep what came out.
+
+A kernel is known by its source (the git tree's id), its configuration and its
+compiler; one that was built before is not built again.  Baseline and patched
+kernels of one configuration share a build directory, so that the second build
+compiles only what the series changes.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from fetch import repository
+from project import (CONFIGS, KCONFIG, Base, Failure, base, cache, lock, logged, output, run, say,
+                     topic)
+from tree import apply, commit_of, worktree
+
+# The same source must give the same kernel, whoever builds it and when.
+REPRODUCIBLE = {"KBUILD_BUILD_USER": "hotpaths", "KBUILD_BUILD_HOST": "hotpaths",
+                "KBUILD_BUILD_TIMESTAMP": "2026-01-01", "LOCALVERSION": ""}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that was built: its directory in the cache has bzImage, config
+    and kernel.json, which holds the other members."""
+
+    path: Path
+    base: str
+    commit: str
+    config: str
+    config_hash: str
+    compiler: str
+
+    @property
+    def image(self) -> Path:
+        """What a guest boots."""
+        return self.path / "bzImage"
+
+
+def jobs() -> str:
+    """make's -j for this machine."""
+    return f"-j{os.cpu_count() or 2}"
+
+
+def compiler() -> str:
+    """The first line of `gcc --version`."""
+    return output("gcc", "--version").splitlines()[0]
+
+
+def fragments(config: str) -> list[Path]:
+    """The configuration fragments of @config, in the order they are merged."""
+    if config not in CONFIGS:
+        raise Failure(f"unknown configuration '{config}': there are {', '.join(CONFIGS)}")
+    return [KCONFIG / "common.config", KCONFIG / f"{config}.config"]
+
+
+def fragments_hash(config: str) -> str:
+    """What the fragments of @config say, as 12 hex digits."""
+    text = b"".join(path.read_bytes() for path in fragments(config))
+    return hashlib.sha256(text).hexdigest()[:12]
+
+
+def requested(config: str) -> dict[str, str]:
+    """The options that the fragments of @config set: name to value, with 'n'
+    for one that is not set.  A later fragment wins."""
+    options = {}
+    for path in fragments(config):
+        for line in path.read_text().splitlines():
+            if line.startswith("CONFIG_"):
+                name, _, value = line.partition("=")
+                options[name] = value
+            elif line.startswith("# CONFIG_") and line.endswith(" is not set"):
+                options[line.split()[1]] = "n"
+    return options
+
+
+def configure(source: Path, out: Path, config: str) -> None:
+    """Make the .config of @out from tinyconfig and the fragments, unless it
+    was made from the same ones.  Raises Failure for an option that the kernel
+    did not take, which would make a test skip in silence."""
+    stamp = out / "hotpaths.fragments"
+    want = f"{fragments_hash(config)} {compiler()}"
+    if stamp.exists() and stamp.read_text() == want:
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    stamp.unlink(missing_ok=True)
+    log = cache() / "log" / f"config-{config}.log"
+    make = ["make", "-C", source, f"O={out}"]
+    logged("tinyconfig", [*make, "tinyconfig"], log)
+    logged("merge_config.sh", [source / "scripts/kconfig/merge_config.sh", "-m", "-O", out, out / ".config",
+                               *fragments(config)], log, cwd=source, append=True,
+           env={"KCONFIG_CONFIG": str(out / ".config")})
+    logged("olddefconfig", [*make, "olddefconfig"], log, append=True)
+    have = dict(line.split("=", 1) for line in (out / ".config").read_text().splitlines()
+                if line.startswith("CONFIG_"))
+    refused = [f"{name}={value}" for name, value in requested(config).items() if have.get(name, "n") != value]
+    if refused:
+        raise Failure(f"configuration '{config}' did not take {', '.join(refused[:5])}: mend "
+                      f"scripts/kconfig (the log is {log})")
+    stamp.write_text(want)
+
+
+def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Kernel:
+    """The kernel of @revision in @repo with configuration @config, built
+    where it is not there yet.  @label names it in the progress lines."""
+    commit = commit_of(repo, revision)
+    source_id = output("git", "--git-dir", repo, "rev-parse", commit + "^{tree}")
+    key = hashlib.sha256(f"{source_id} {fragments_hash(config)} {compiler()}".encode()).hexdigest()[:16]
+    path = cache() / "kernel" / key
+    record = path / "kernel.json"
+    if record.exists():
+        row = json.loads(record.read_text())
+        return Kernel(path=path, **{**row, "commit": commit})
+    with lock(f"{repo.name}-build"):
+        source = worktree(repo, "build", commit)
+        out = cache() / "build" / f"{repo.name}-{config}"
+        configure(source, out, config)
+        log = cache() / "log" / f"build-{config}-{label}.log"
+        say(f"build: {base.tag} {label}, configuration {config} (log: {log})")
+        logged(f"build {label} {config}", ["make", "-C", source, f"O={out}", jobs(), "bzImage"], log,
+               env=REPRODUCIBLE)
+        built = Kernel(path=path, base=base.name, commit=commit, config=config,
+                       config_hash=hashlib.sha256((out / ".config").read_bytes()).hexdigest()[:12],
+                       compiler=compiler())
+        partial = path.with_name(key + ".part")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        shutil.copy(out / "arch/x86/boot/bzImage", partial / "bzImage")
+        shutil.copy(out / ".config", partial / "config")
+        row = asdict(built)
+        del row["path"]
+        (partial / "kernel.json").write_text(json.dumps(row, indent=1) + "\n")
+        shutil.rmtree(path, ignore_errors=True)
+        partial.rename(path)
+    return built
+
+
+def kselftests(repo: Path, revision: str, targets: list[str]) -> Path:
+    """The installed, statically linked kselftests of @targets at @revision: a
+    directory with run_kselftest.sh, as `make kselftest-install` leaves it."""
+    commit = commit_of(repo, revision)
+    key = hashlib.sha256(f"{commit} {sorted(targets)} {compiler()}".encode()).hexdigest()[:16]
+    path = cache() / "kselftest" / key
+    if (path / "run_kselftest.sh").exists():
+        return path
+    with lock(f"{repo.name}-build"):
+        source = worktree(repo, "build", commit)
+        out = cache() / "build" / f"{repo.name}-kselftest"
+        # A build of another revision must not leave its programs behind.
+        shutil.rmtree(out / "kselftest", ignore_errors=True)
+        out.mkdir(parents=True, exist_ok=True)
+        log = cache() / "log" / "kselftest.log"
+        say(f"build: kselftests {' '.join(targets)} (log: {log})")
+        if not (out / ".config").exists():
+            logged("tinyconfig", ["make", "-C", source, f"O={out}", "tinyconfig"], log)
+        logged("headers", ["make", "-C", source, f"O={out}", jobs(), "headers"], log, append=True)
+        partial = path.with_name(key + ".part")
+        shutil.rmtree(partial, ignore_errors=True)
+        logged("kselftests", ["make", "-C", source / "tools/testing/selftests", f"O={out}", jobs(),
+                              f"TARGETS={' '.join(targets)}", "FORCE_TARGETS=1", "install",
+                              f"INSTALL_PATH={partial}"],
+               log, append=True, env={"LDFLAGS": "-static"})
+        shutil.rmtree(path, ignore_errors=True)
+        partial.rename(path)
+    return path
+
+
+def main() -> None:
+    """Build one kernel and print its directory."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
+    parser.add_argument("--topic", help="apply this series (default: none, the baseline)")
+    parser.add_argument("--config", default="bench", choices=CONFIGS, help="default: %(default)s")
+    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
+    args = parser.parse_args()
+    on = base(args.base)
+    repo = repository(on, args.kdir)
+    if args.topic:
+        revision, label = apply(repo, on, [topic(args.topic)]), args.topic
+    else:
+        revision, label = on.tag, "baseline"
+    say(f"build: {kernel(repo, on, revision, args.config, label).path}")
+
+
+if __name__ == "__main__":
+    run(main)

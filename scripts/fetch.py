@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Get the source of a base and import it into a git repository in the cache.
+
+The source is, in this order: the user's own tree (KDIR=), the cache, the
+Debian mirror that apt is set up with, kernel.org.  An interrupted download
+goes on where it stopped; an interrupted import starts again.
+"""
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from project import (GIT_IDENTITY, Base, Failure, Topic, base, bases, cache, lock, logged, output, run,
+                     say, sha256, topic, topics)
+
+
+def mirrors() -> list[str]:
+    """The mirrors that apt uses for Debian itself, as URLs; none without apt."""
+    try:
+        sites = output("apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN)", check=False)
+    except Failure:
+        return []
+    found = []
+    for line in sites.splitlines():
+        site, _, origin = line.partition(" ")
+        if origin == "Debian" and site not in found and "security" not in site:
+            found.append(site)
+    return found
+
+
+def download(base: Base) -> Path:
+    """The source archive of @base in the cache, downloaded where it is not
+    there; raises Failure with what each source answered."""
+    archive = cache() / "download" / Path(base.pool or base.url).name
+    archive.parent.mkdir(exist_ok=True)
+    # kernel.org's archive of the same release is packed differently: its
+    # checksum is not ours, and verify() checks the files that matter.
+    plain = cache() / "download" / Path(base.url or base.pool).name
+    for have in (archive, plain):
+        if have.exists():
+            return have
+    answers = []
+    urls = [(f"{site}/{base.pool}", archive, base.sha256) for site in mirrors() if base.pool]
+    if base.url:
+        urls.append((base.url, plain, ""))
+    for url, path, checksum in urls:
+        part = path.with_suffix(path.suffix + ".part")
+        log = cache() / "log" / "download.log"
+        say(f"fetch: {path.name} (log: {log})")
+        try:
+            logged("download", ["curl", "-fSL", "--retry", "3", "-C", "-", "-o", part, url], log)
+        except Failure as err:
+            answers.append(str(err).splitlines()[-1].strip())
+            continue
+        if checksum and sha256(part) != checksum:
+            part.unlink()
+            answers.append(f"{path.name} has another checksum than bases.toml, and was removed")
+            continue
+        part.rename(path)
+        return path
+    raise Failure(f"cannot get the source of {base.name}: {'; '.join(answers) or 'no source is known'}. "
+                  "Run it again, or give your own tree with KDIR=")
+
+
+def touched_blobs(base: Base) -> dict[str, str]:
+    """The blob id on @base of each file that some series changes there, from
+    the patches' index lines: the first patch that names a file counts.  A
+    topic that builds on others says nothing of the base where they do."""
+    blobs: dict[str, str] = {}
+    def named(one: Topic) -> set[str]:
+        """The files that the prerequisites of @one change, and theirs."""
+        below = [topic(name) for name in one.prerequisites]
+        return {path for other in below for patch in other.patches(base)
+                for path in re.findall(r"^diff --git a/(\S+) ", patch.read_text(errors="replace"), re.M)
+                }.union(*(named(other) for other in below))
+
+    for one in topics().values():
+        seen = named(one)
+        for patch in one.patches(base):
+            path = None
+            for line in patch.read_text(errors="replace").splitlines():
+                if line.startswith("diff --git a/"):
+                    path = line.split(" b/", 1)[1]
+                elif line.startswith("index ") and path and path not in seen:
+                    seen.add(path)
+                    old = line.split()[1].split("..")[0]
+                    if old.strip("0"):
+                        blobs.setdefault(path, old)
+    return blobs
+
+
+def verify(base: Base, repository: Path, revision: str, what: str) -> None:
+    """Check that @revision in @repository is @base as far as the patches can
+    tell: the release in its Makefile, and the files that they touch."""
+    makefile = output("git", "--git-dir", repository, "show", f"{revision}:Makefile")
+    words = dict(line.split(" = ", 1) for line in makefile.splitlines()[:8] if " = " in line)
+    version = ".".join(words.get(word, "?") for word in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
+    if version != base.version:
+        raise Failure(f"{what} is Linux {version}, not {base.version}: check out {base.tag}, or name "
+                      f"the base that it is with BASE= ({', '.join(bases())})")
+    blobs = touched_blobs(base)
+    listing = output("git", "--git-dir", repository, "ls-tree", "-r", revision, "--", *blobs) if blobs else ""
+    have = {line.split("\t")[1]: line.split()[2] for line in listing.splitlines()}
+    wrong = [path for path, blob in blobs.items() if have.get(path) != blob]
+    if wrong:
+        raise Failure(f"{what} has another {wrong[0]} than {base.tag}: the patches are made for the "
+                      "release itself, so take your changes out of that file")
+
+
+def store(directory: Path, base: Base, repository: Path) -> None:
+    """Commit the files of @directory as @base into the new bare @repository."""
+    partial = repository.with_name(repository.name + ".part")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    output("git", "init", "-q", "--bare", "-b", "base", partial)
+    log = cache() / "log" / "import.log"
+    say(f"fetch: importing {base.tag} into {repository} (1 to 2 minutes)")
+    git = ["git", "--git-dir", partial, "--work-tree", directory, "-c", "core.compression=1", "-c", "gc.auto=0"]
+    # -f: the kernel's .gitignore must not hide a file of the release.
+    logged("git add", [*git, "add", "-A", "-f", "."], log, env=GIT_IDENTITY)
+    logged("git commit", [*git, "commit", "-q", "-m", f"Linux {base.version}"], log, env=GIT_IDENTITY)
+    output("git", "--git-dir", partial, "tag", base.tag, env=GIT_IDENTITY)
+    verify(base, partial, base.tag, "the source")
+    partial.rename(repository)
+
+
+def from_kdir(base: Base, kdir: Path) -> Path:
+    """The cached import of the user's own tree, refused where it is another
+    release or has local changes; the tree itself is only read."""
+    kdir = kdir.resolve()
+    if not (kdir / "MAINTAINERS").exists():
+        raise Failure(f"KDIR={kdir} is not a kernel tree: give the directory that has MAINTAINERS in it")
+    top = output("git", "-C", kdir, "rev-parse", "--show-toplevel", check=False)
+    if top and Path(top) == kdir:
+        dirty = output("git", "-C", kdir, "status", "--porcelain", "--untracked-files=no")
+        if dirty:
+            raise Failure(f"KDIR={kdir} has local changes ({dirty.splitlines()[0].split()[-1]}): commit them "
+                          "elsewhere or stash them, and check out the release")
+        git_dir = Path(output("git", "-C", kdir, "rev-parse", "--absolute-git-dir"))
+        verify(base, git_dir, "HEAD", f"KDIR={kdir}")
+        key = output("git", "-C", kdir, "rev-parse", "HEAD^{tree}")
+    else:
+        git_dir = None
+        stat = (kdir / "Makefile").stat()
+        key = f"{kdir}:{stat.st_mtime_ns}:{stat.st_ino}"
+    repository = cache() / "git" / f"{base.name}-kdir-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+    if repository.exists():
+        return repository
+    with lock("fetch"):
+        if git_dir:
+            scratch = cache() / "kdir.part"
+            shutil.rmtree(scratch, ignore_errors=True)
+            scratch.mkdir()
+            with subprocess.Popen(["git", "-C", str(kdir), "archive", "HEAD"], stdout=subprocess.PIPE) as archive:
+                subprocess.run(["tar", "-x", "-C", str(scratch)], stdin=archive.stdout, check=True)
+            if archive.returncode:
+                raise Failure(f"git archive of KDIR={kdir} failed: run 'git fsck' there")
+            store(scratch, base, repository)
+            shutil.rmtree(scratch)
+        else:
+            store(kdir, base, repository)
+    return repository
+
+
+def repository(base: Base, kdir: str | None = None) -> Path:
+    """The bare git repository in the cache that has @base as the tag base.tag,
+    made where it is not there yet.  @kdir is the user's own tree, or None."""
+    if kdir:
+        return from_kdir(base, Path(kdir))
+    repository = cache() / "git" / base.name
+    if repository.exists():
+        return repository
+    with lock("fetch"):
+        if repository.exists():
+            return repository
+        archive = download(base)
+        scratch = cache() / "unpack.part"
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()
+        say(f"fetch: unpacking {archive.name}")
+        logged("tar", ["tar", "-xf", archive, "-C", scratch, "--strip-components=1"],
+               cache() / "log" / "unpack.log")
+        store(scratch, base, repository)
+        shutil.rmtree(scratch)
+    return repository
+
+
+def main() -> None:
+    """Fetch one base and print where its repository is."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
+    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
+    args = parser.parse_args()
+    say(f"fetch: {repository(base(args.base), args.kdir)}")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Install what the other steps need: Debian packages, and the pinned Python
+tools in a private environment in the cache.  Does nothing where all is there.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+
+from project import Failure, cache, logged, output, run, say
+
+PACKAGES = {
+    "build": ["gcc", "make", "flex", "bison", "bc", "libelf-dev", "libssl-dev", "pahole", "kmod",
+              "cpio", "xz-utils", "rsync", "curl", "perl", "git", "libc6-dev", "linux-libc-dev"],
+    "guest": ["qemu-system-x86", "python3-venv", "stress-ng", "bpftrace", "linux-perf", "iproute2",
+              "util-linux"],
+    "lint": ["sparse", "codespell", "shellcheck"],
+}
+# Pinned: the guest's command line and console depend on virtme-ng's release.
+TOOLS = ["virtme-ng==1.42", "ruff==0.17.5", "matplotlib==3.11.2"]
+
+
+def missing(packages: list[str]) -> list[str]:
+    """The Debian packages of @packages that are not installed."""
+    if not shutil.which("dpkg-query"):
+        return []
+    done = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\n", *packages],
+                          capture_output=True, text=True)
+    have = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("installed ")}
+    return [name for name in packages if name not in have]
+
+
+def packages() -> None:
+    """Install the missing Debian packages; Failure where that takes a root
+    that we are not, naming the command that does it."""
+    want = missing(sorted({name for group in PACKAGES.values() for name in group}))
+    if not want:
+        return
+    command = ["apt-get", "install", "-y", "--no-install-recommends", *want]
+    if os.geteuid():
+        if not shutil.which("sudo"):
+            raise Failure(f"packages are missing and there is no sudo: run 'apt-get install {' '.join(want)}' as root")
+        sudo = ["sudo"]
+    else:
+        sudo = []
+    log = cache() / "log" / "install.log"
+    say(f"install: {len(want)} Debian packages: {' '.join(want)} (log: {log})")
+    quiet = ["env", "DEBIAN_FRONTEND=noninteractive"]
+    logged("apt-get update", [*sudo, "apt-get", "update"], log)
+    logged("apt-get install", [*sudo, *quiet, *command], log, append=True)
+
+
+def tool(name: str):
+    """The path of a pinned Python tool, installing all of them first where
+    they are missing or of another release."""
+    venv = cache() / "venv"
+    stamp = venv / "hotpaths.tools"
+    if not stamp.exists() or stamp.read_text().split() != TOOLS:
+        log = cache() / "log" / "venv.log"
+        say(f"install: {' '.join(TOOLS)} into {venv} (log: {log})")
+        shutil.rmtree(venv, ignore_errors=True)
+        logged("python3 -m venv", ["/usr/bin/python3", "-m", "venv", venv], log)
+        logged("pip install", [venv / "bin" / "pip", "install", "--disable-pip-version-check", *TOOLS],
+               log, append=True)
+        stamp.write_text("\n".join(TOOLS) + "\n")
+    return venv / "bin" / name
+
+
+def main() -> None:
+    """Install everything."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    packages()
+    output(tool("vng"), "--version")
+    say("install: everything is there")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Apply a series to its base, and keep the git tree in which it is edited.
+
+`make tree TOPIC=pipe` leaves a git tree with the series on the branch of the
+topic's name; edit and rebase there, then `make export TOPIC=pipe`.
+"""
+
+import argparse
+import hashlib
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from fetch import repository
+from project import (GIT_IDENTITY, GIT_PLAIN, Base, Failure, Topic, base, cache, lock, output, run, say, topic,
+                     topics)
+
+
+def worktree(repo: Path, name: str, revision: str) -> Path:
+    """A worktree of @repo called @name (made where it is not there), with a
+    detached HEAD at @revision and nothing left of an interrupted run.  Only
+    files that differ are written, so that an incremental build stays
+    incremental."""
+    path = cache() / "tree" / repo.name / name
+    if not (path / ".git").exists():
+        output("git", "--git-dir", repo, "worktree", "prune")
+        say(f"tree: checking out {path}")
+        output("git", "--git-dir", repo, "worktree", "add", "-q", "-f", "--detach", path, revision, env=GIT_PLAIN)
+    else:
+        # The caller holds a lock, so a lock of git's is of a run that died.
+        Path(output("git", "-C", path, "rev-parse", "--git-path", "index.lock")).unlink(missing_ok=True)
+        output("git", "-C", path, "am", "--abort", env=GIT_IDENTITY, check=False)
+        output("git", "-C", path, "checkout", "-q", "-f", "--detach", revision, env=GIT_PLAIN)
+        output("git", "-C", path, "clean", "-fdq", env=GIT_PLAIN)
+    return path
+
+
+def commit_of(repo: Path, revision: str) -> str:
+    """The id of the commit that @revision names in @repo."""
+    return output("git", "--git-dir", repo, "rev-parse", revision + "^{commit}")
+
+
+def stacked(chosen: list[Topic], base: Base) -> list[Topic]:
+    """@chosen with their prerequisites before them, each once.
+
+    Raises Failure for a topic without patches for @base.
+    """
+    order: list[Topic] = []
+
+    def add(one: Topic) -> None:
+        for name in one.prerequisites:
+            add(topic(name))
+        if one not in order:
+            order.append(one)
+
+    for one in chosen:
+        add(one)
+    for one in order:
+        if not one.patches(base):
+            row = one.base.get(base.name, {})
+            why = f"it is upstream since {row['merged']}" if row.get("merged") else "it has no patches for it"
+            raise Failure(f"topic '{one.name}' cannot be applied to {base.name}: {why}")
+    return order
+
+
+def explain(series: str, patch: Path, message: str) -> str:
+    """One sentence for a patch that `git am` refused, from its messages: the
+    file, the hunk's line, what to do."""
+    where = re.search(r"error: patch failed: (\S+):(\d+)", message)
+    other = re.search(r"error: (\S+): (.*)", message)
+    if where:
+        what = f"the hunk for {where[1]} line {where[2]} does not match"
+    elif other:
+        what = f"{other[1]}: {other[2]}"
+    else:
+        what = message.strip().splitlines()[-1] if message.strip() else "git am gave no reason"
+    return (f"{series}/{patch.name} does not apply: {what}. Mend the patch: 'make tree' with the last "
+            "good revision, rebase there, 'make export'")
+
+
+def apply(repo: Path, base: Base, chosen: list[Topic], place: str = "apply") -> str:
+    """The commit of @base with the series of @chosen on it, by `git am`.
+
+    The same patches give the same commit id; it is kept in the repository,
+    so the second call is immediate.  Raises Failure naming the patch, file
+    and hunk that do not apply; the worktree is left clean.
+    """
+    order = stacked(chosen, base)
+    patches = [patch for one in order for patch in one.patches(base)]
+    digest = hashlib.sha256(commit_of(repo, base.tag).encode())
+    for patch in patches:
+        digest.update(patch.read_bytes())
+    ref = f"refs/hotpaths/series/{digest.hexdigest()[:20]}"
+    known = output("git", "--git-dir", repo, "rev-parse", "-q", "--verify", ref, check=False)
+    if known:
+        return known
+    with lock(f"{repo.name}-{place}"):
+        path = worktree(repo, place, base.tag)
+        for patch in patches:
+            am(path, patch)
+        output("git", "-C", path, "update-ref", ref, "HEAD")
+        return output("git", "-C", path, "rev-parse", "HEAD")
+
+
+def am(path: Path, patch: Path) -> None:
+    """Apply one patch to the worktree @path with `git am`; Failure, with the
+    worktree as it was, if it does not apply."""
+    try:
+        output("git", "-C", path, "-c", "core.hooksPath=/dev/null", "am", "-q", "--keep-cr",
+               "--committer-date-is-author-date", patch, env=GIT_IDENTITY)
+    except Failure:
+        output("git", "-C", path, "am", "--abort", env=GIT_IDENTITY, check=False)
+        raise Failure(explain(patch.parent.parent.name, patch, apply_errors(path, patch))) from None
+
+
+def apply_errors(path: Path, patch: Path) -> str:
+    """What `git apply --check` says on standard error about @patch."""
+    return subprocess.run(["git", "-C", str(path), "apply", "--check", str(patch)], capture_output=True,
+                          text=True, errors="replace").stderr
+
+
+def edit_tree(repo: Path, base: Base, one: Topic) -> Path:
+    """The tree in which the series of @one is edited, on the branch of the
+    topic's name.  A tree with the user's own commits or changes is left alone."""
+    path = cache() / "tree" / repo.name / one.name
+    synced = f"refs/hotpaths/synced/{one.name}"
+    head = apply(repo, base, [one]) if one.patches(base) else commit_of(repo, base.tag)
+    if not (path / ".git").exists():
+        output("git", "--git-dir", repo, "worktree", "prune")
+        branch = output("git", "--git-dir", repo, "rev-parse", "-q", "--verify", f"refs/heads/{one.name}", check=False)
+        last = output("git", "--git-dir", repo, "rev-parse", "-q", "--verify", synced, check=False)
+        # A directory that was removed by hand may leave commits on the branch.
+        own = branch not in ("", last)
+        output("git", "--git-dir", repo, "worktree", "add", "-q", "-f",
+               *([path, one.name] if own else ["-B", one.name, path, head]))
+        if own:
+            say(f"tree: {path} has the commits of the branch {one.name} again")
+            return path
+        for key, value in (("user.name", GIT_IDENTITY["GIT_AUTHOR_NAME"]),
+                           ("user.email", GIT_IDENTITY["GIT_AUTHOR_EMAIL"])):
+            output("git", "-C", path, "config", key, value)
+    else:
+        now = output("git", "-C", path, "rev-parse", "HEAD")
+        last = output("git", "-C", path, "rev-parse", "-q", "--verify", synced, check=False)
+        dirty = output("git", "-C", path, "status", "--porcelain", "--untracked-files=no")
+        if dirty or (now not in (last, head)):
+            say(f"tree: {path} has work of its own; left as it is (make export takes it)")
+            return path
+        output("git", "-C", path, "reset", "-q", "--keep", head)
+    output("git", "-C", path, "update-ref", synced, head)
+    return path
+
+
+def main() -> None:
+    """Make or refresh the tree of one topic and print its path."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--topic", required=True, help="one of: " + ", ".join(topics()))
+    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
+    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
+    args = parser.parse_args()
+    one, on = topic(args.topic), base(args.base)
+    path = edit_tree(repository(on, args.kdir), on, one)
+    say(f"tree: {path}: branch {one.name}, {len(one.patches(on))} patches on {on.tag}")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Boot a kernel in a guest under virtme-ng, run one script there, keep its log.
+
+The guest's root is this machine's, read-only; the run's directory is mounted
+on /mnt, and all that goes in or comes out lies there.
+"""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from build import Kernel
+from install import tool
+from project import CONFIGS, Failure, cache, output, run, say, tail
+
+# What must not be in the log of a guest, by who says it.  The first that
+# matches a line names it, so the general ones come last.
+REPORTS = {
+    "kasan": r"KASAN: ",
+    "kcsan": r"KCSAN: ",
+    "ubsan": r"UBSAN: ",
+    "lockdep": r"possible circular locking|possible recursive locking|inconsistent lock state"
+               r"|INFO: possible|suspicious RCU usage|bad unlock balance|held lock freed",
+    "rcu": r"rcu: INFO: |rcu_\w+ detected stalls|self-detected stall",
+    "hung task": r"INFO: task .* blocked for more than|soft lockup|hung_task:",
+    "memory": r"Bad page state|page allocation failure|list_(add|del) corruption|Out of memory",
+    "panic": r"Kernel panic",
+    "bug": r"\bBUG: |kernel BUG at|Oops:|general protection fault",
+    "warning": r"WARNING: ",
+}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came out of a guest: the script's exit status, the run's directory
+    and in it console.log (the kernel's) and output.log (the script's)."""
+
+    status: int
+    path: Path
+
+    @property
+    def console(self) -> Path:
+        """The kernel's log."""
+        return self.path / "console.log"
+
+    @property
+    def output(self) -> Path:
+        """What the script printed, both streams."""
+        return self.path / "output.log"
+
+
+def reports(console: str, allowed: tuple[str, ...] = ()) -> list[str]:
+    """The lines of a kernel log that are reports of lockdep, KASAN, RCU, WARN,
+    BUG or the hung-task detector, each with its kind before it; @allowed are
+    kinds that the run provokes on purpose."""
+    found = []
+    for line in console.splitlines():
+        for kind, pattern in REPORTS.items():
+            if re.search(pattern, line):
+                if kind not in allowed:
+                    found.append(f"{kind}: {line.strip()}")
+                break
+    return found
+
+
+def vng(kernel: Path, run_dir: Path, command: str, cpus: int, memory: str, accel: str,
+        icount: bool) -> list[str]:
+    """The command line that boots @kernel and runs @command in it."""
+    argv = [str(tool("vng")), "-v", "--run", str(kernel), "--force-9p", "--disable-monitor",
+            "--cpus", str(cpus), "--memory", memory, "--rwdir", f"/mnt={run_dir}", "--cwd", "/",
+            "--user", "root", "--append", "ignore_loglevel", "--exec", command]
+    if accel == "tcg":
+        argv.append("--disable-kvm")
+    if icount:
+        # One instruction is one nanosecond of the guest's clocks, and idle
+        # time passes at once.
+        argv.append("--qemu-opts=-icount shift=0,sleep=off")
+    return argv
+
+
+def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str = "1G",
+         accel: str = "tcg", icount: bool = False, timeout: float = 900, label: str = "guest") -> Ran:
+    """Boot @kernel and run the bash @script as root in /mnt, which is @run_dir.
+
+    @cpus: virtual CPUs (icount takes one); @memory: QEMU's -m; @timeout:
+    seconds of wall time for boot and script together.  Raises Failure with
+    the kept log's path and last lines if the guest hangs, panics or never
+    gets to the script; a script that fails is told by Ran.status.
+    """
+    run_dir.mkdir(parents=True, exist_ok=True)
+    (run_dir / "status").unlink(missing_ok=True)
+    (run_dir / "script.sh").write_text(script)
+    done = Ran(0, run_dir)
+    # virtme-ng makes /dev/stdout a port of its own; to programs that open it,
+    # it has to be their standard output.
+    links = "ln -sf /proc/self/fd/1 /dev/stdout; ln -sf /proc/self/fd/2 /dev/stderr"
+    command = links + "; cd /mnt && { bash script.sh > output.log 2>&1 < /dev/null; echo $? > status; sync; }"
+    argv = vng(kernel.image, run_dir, command, 1 if icount else cpus, memory, accel, icount)
+    env = {**os.environ, "PATH": f"{tool('vng').parent}:{os.environ['PATH']}", "TERM": "dumb"}
+    say(f"guest: {label} (log: {done.console})")
+    begin = time.monotonic()
+    with open(done.console, "wb") as log, open(run_dir / "vng.log", "wb") as out:
+        child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=log, env=env,
+                                 cwd="/", start_new_session=True)
+        try:
+            while child.poll() is None:
+                left = timeout - (time.monotonic() - begin)
+                if left <= 0:
+                    raise Failure(f"{label} did not finish in {timeout:.0f} s and was stopped; its log is "
+                                  f"{done.console}, its output {done.output}, and they end:\n"
+                                  f"{tail(done.console)}\n{tail(done.output)}")
+                try:
+                    child.wait(min(left, 30))
+                except subprocess.TimeoutExpired:
+                    last = tail(done.output, 1).strip()
+                    say(f"  {label}: {time.monotonic() - begin:.0f} s{': ' if last else ''}{last[:90]}")
+        finally:
+            # QEMU is vng's child: take the whole session down.
+            try:
+                os.killpg(child.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            child.wait()
+    try:
+        status = int((run_dir / "status").read_text())
+    except (OSError, ValueError):
+        raise Failure(f"{label} died before its script ended; its log is {done.console} and ends:\n"
+                      f"{tail(done.console)}\n{tail(run_dir / 'vng.log', 5)}") from None
+    return Ran(status, run_dir)
+
+
+def kvm_works(kernel: Kernel) -> bool:
+    """Whether a guest really boots under KVM, by booting one with a timeout: a
+    /dev/kvm that opens is no proof.  The answer is kept for this boot of the
+    machine and release of QEMU."""
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return False
+    key = (Path("/proc/sys/kernel/random/boot_id").read_text().strip() + " "
+           + output("qemu-system-x86_64", "--version").splitlines()[0])
+    known = cache() / "kvm.json"
+    if known.exists():
+        row = json.loads(known.read_text())
+        if row.get("key") == key:
+            return row["works"]
+    try:
+        works = boot(kernel, run_directory("probe-kvm"), "true", cpus=1, accel="kvm", timeout=40,
+                     label="probe of KVM").status == 0
+    except Failure:
+        works = False
+    known.write_text(json.dumps({"key": key, "works": works}) + "\n")
+    return works
+
+
+def accelerator(wanted: str, kernel: Kernel) -> str:
+    """'kvm' or 'tcg' for what the user asked for: auto, kvm or tcg."""
+    if wanted == "tcg":
+        return "tcg"
+    if kvm_works(kernel):
+        return "kvm"
+    if wanted == "kvm":
+        raise Failure("ACCEL=kvm was asked for, but a probe boot under KVM does not work here: use ACCEL=tcg")
+    return "tcg"
+
+
+def run_directory(name: str) -> Path:
+    """A new, empty directory in the cache for a guest run called @name; the
+    former run of that name is removed."""
+    path = cache() / "run" / name
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path
+
+
+def shell(kernel: Kernel, kselftest: Path | None) -> int:
+    """An interactive guest on this terminal; the installed @kselftest
+    directory is on /mnt.  Returns vng's exit status."""
+    argv = [str(tool("vng")), "--run", str(kernel.image), "--force-9p", "--cpus", "2", "--memory", "2G",
+            "--user", "root"]
+    if kselftest:
+        argv += ["--rodir", f"/mnt={kselftest}"]
+    if not kvm_works(kernel):
+        argv.append("--disable-kvm")
+    env = {**os.environ, "PATH": f"{tool('vng').parent}:{os.environ['PATH']}"}
+    say(f"guest: {shlex.join(argv)}")
+    return subprocess.call(argv, env=env)
+
+
+def main() -> int:
+    """Boot the patched guest of a topic: interactively, or for one command."""
+    # The build steps are only needed by this program, not by boot()'s users.
+    from build import kernel, kselftests
+    from fetch import repository
+    from project import base, topic
+    from tree import apply
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--base", default="v6.18", help="default: %(default)s")
+    parser.add_argument("--config", default="trace", choices=CONFIGS, help="default: %(default)s")
+    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
+    parser.add_argument("--exec", help="run this and leave (default: a shell)")
+    args = parser.parse_args()
+    on, one = base(args.base), topic(args.topic)
+    repo = repository(on, args.kdir)
+    revision = apply(repo, on, [one])
+    patched = kernel(repo, on, revision, args.config, one.name)
+    tests = kselftests(repo, revision, [one.kselftest])
+    if args.exec is None:
+        if not sys.stdin.isatty():
+            raise Failure("make shell needs a terminal: run it from one, or give --exec")
+        return shell(patched, tests)
+    run_dir = run_directory("exec")
+    shutil.copytree(tests, run_dir / "kselftest")
+    ran = boot(patched, run_dir, args.exec, label=f"{one.name} {args.config}")
+    print(ran.output.read_text(errors="replace"), end="")
+    return ran.status
+
+
+if __name__ == "__main__":
+    run(main)

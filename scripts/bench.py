@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Compare a topic's series with its base: build both, boot both, measure both,
+write the results and print the report.
+
+The default evidence is mechanism counters and instructions per operation,
+which are exact in an emulated machine too.  Time is measured where a probe
+boot shows that KVM works, or with --timed.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import platform
+import shutil
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import stats
+from build import Kernel, compiler, kernel, kselftests
+from fetch import repository
+from guest import accelerator, boot, reports, run_directory
+from measure import Measurement
+from project import ROOT, Base, Failure, Topic, base, output, run, say, topic, topics
+from tree import apply
+
+SIDES = ("baseline", "patched")
+
+
+def build_sides(repo: Path, on: Base, one: Topic, patched: str, config: str) -> dict[str, Kernel]:
+    """Both kernels of one configuration, the baseline first: the second build
+    then compiles only what the series changes."""
+    return {"baseline": kernel(repo, on, on.tag, config, "baseline"),
+            "patched": kernel(repo, on, patched, config, one.name)}
+
+
+def guest_run(measurement: Measurement, side: str, image: Kernel, tests: Path, accel: str, name: str) -> Path:
+    """Boot @image for one measurement; the run's directory.  Raises Failure
+    where the script failed or the kernel's log has a report in it."""
+    run_dir = run_directory(name)
+    shutil.copytree(tests, run_dir / "kselftest")
+    ran = boot(image, run_dir, measurement.script, cpus=measurement.cpus, memory=measurement.memory,
+               accel="tcg" if measurement.icount else accel, icount=measurement.icount,
+               timeout=measurement.timeout, label=f"{measurement.name}, {side}")
+    if ran.status:
+        raise Failure(f"measuring {measurement.name} on the {side} kernel failed; its output is {ran.output} "
+                      f"and ends:\n{ran.output.read_text(errors='replace')[-1500:]}")
+    found = reports(ran.console.read_text(errors="replace"))
+    if found:
+        raise Failure(f"the {side} kernel complained while {measurement.name} was measured: {found[0]} "
+                      f"({ran.console})")
+    return run_dir
+
+
+def merge(sides: dict[str, list[dict]], one: Topic) -> list[dict]:
+    """The rows of each side as rows of summary.json, one for each metric and
+    condition, with a value for each side."""
+    merged: dict[tuple, dict] = {}
+    for side, rows in sides.items():
+        for cell in rows:
+            key = (cell["metric"], cell["condition"])
+            whole = merged.setdefault(key, {"topic": one.name, **{k: cell[k] for k in
+                                            ("metric", "unit", "condition", "evidence")}, "values": {}})
+            whole["values"][side] = cell["value"]
+    return list(merged.values())
+
+
+def counted(one: Topic, repo: Path, on: Base, patched: str, tests: Path, accel: str, raw: Path) -> list[dict]:
+    """The rows of all counters and instruction counts of a topic; the small
+    raw files are copied to @raw."""
+    module = importlib.import_module(f"measure.{one.name}")
+    rows = []
+    for number, measurement in enumerate(module.MEASUREMENTS, 1):
+        say(f"bench: {one.name}, measurement {number} of {len(module.MEASUREMENTS)}: {measurement.name}")
+        kernels = build_sides(repo, on, one, patched, measurement.config)
+        sides = {}
+        for side in SIDES:
+            name = f"{one.name}-{measurement.name.replace(' ', '-')}-{side}"
+            run_dir = guest_run(measurement, side, kernels[side], tests, accel, name)
+            sides[side] = measurement.rows(run_dir)
+            for path in sorted(run_dir.glob("*.json")) + [run_dir / "output.log"]:
+                (raw / name).mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, raw / name)
+        rows += merge(sides, one)
+    return rows
+
+
+def timed(one: Topic, repo: Path, on: Base, patched: str, tests: Path, accel: str, cpus: int, boots: int,
+          raw: Path) -> list[dict]:
+    """The rows of the timed comparison: @boots boots a side in ABBA order and
+    as many baseline boots again for the noise floor (A/A), a median a boot."""
+    measurement = replace(importlib.import_module(f"measure.{one.name}").TIMED, cpus=cpus)
+    kernels = build_sides(repo, on, one, patched, measurement.config)
+    order = [side for pair in range(boots) for side in (SIDES if pair % 2 == 0 else SIDES[::-1])]
+    order += ["again"] * boots
+    cells: dict[tuple, dict] = {}
+    for number, side in enumerate(order, 1):
+        say(f"bench: {one.name}, timed boot {number} of {len(order)} ({side})")
+        image = kernels["patched" if side == "patched" else "baseline"]
+        run_dir = guest_run(measurement, side, image, tests, accel, f"{one.name}-timed-{side}-{number}")
+        for cell in measurement.rows(run_dir):
+            whole = cells.setdefault((cell["metric"], cell["condition"]), {**cell, "boots": {}})
+            whole["boots"].setdefault(side, []).append(cell["value"])
+    rows = []
+    for cell in cells.values():
+        compared = stats.compare(cell["boots"]["baseline"], cell["boots"]["patched"], cell["boots"]["again"])
+        rows.append({"topic": one.name, "metric": cell["metric"], "unit": cell["unit"],
+                     "condition": cell["condition"] + ("" if accel == "kvm" else ", emulated, not evidence"),
+                     "evidence": "timed", "values": compared["medians"], "statistics": compared})
+    (raw / "timed.json").write_text(json.dumps(list(cells.values()), indent=1) + "\n")
+    return rows
+
+
+def environment(on: Base, repo: Path, accel: str, kernels: list[Kernel]) -> dict:
+    """What the figures were measured on and with.  A source is named by its
+    git tree, which does not change with the words of a commit message."""
+    cpu = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
+           if line.startswith("model name")]
+    return {"base": on.tag, "accelerator": accel,
+            "host kernel": platform.release(), "host CPU": cpu[0] if cpu else platform.machine(),
+            "host CPUs": os.cpu_count(), "compiler": compiler(),
+            "qemu": output("qemu-system-x86_64", "--version").splitlines()[0],
+            "guest mitigations": "as configured: on in bench, off in trace",
+            "command line": " ".join(["scripts/bench.py", *sys.argv[1:]]),
+            "kernels": [{"config": one.config, "config hash": one.config_hash,
+                         "source tree": output("git", "--git-dir", repo, "rev-parse", one.commit + "^{tree}")}
+                        for one in kernels]}
+
+
+def bench(on: Base, one: Topic, args: argparse.Namespace, out: Path) -> None:
+    """Run everything for one topic and base as the command line @args says,
+    and write @out."""
+    repo = repository(on, args.kdir)
+    patched = apply(repo, on, [one])
+    tests = kselftests(repo, patched, [one.kselftest])
+    probe = kernel(repo, on, on.tag, "bench", "baseline")
+    accel = accelerator(args.accel, probe)
+    raw = out / "raw" / one.name
+    shutil.rmtree(raw, ignore_errors=True)
+    raw.mkdir(parents=True)
+    rows = counted(one, repo, on, patched, tests, accel, raw)
+    if args.timed or accel == "kvm":
+        rows += timed(one, repo, on, patched, tests, accel, args.cpus, args.boots, raw)
+    # Only from the cache: all of them were built by now.
+    kernels = [image for config in ("bench", "trace")
+               for image in build_sides(repo, on, one, patched, config).values()]
+    (out / f"environment-{one.name}.json").write_text(
+        json.dumps(environment(on, repo, accel, kernels), indent=1) + "\n")
+    summary = out / "summary.json"
+    others = [cell for cell in json.loads(summary.read_text()) if cell["topic"] != one.name] \
+        if summary.exists() else []
+    summary.write_text(json.dumps(others + rows, indent=1) + "\n")
+
+
+def main() -> None:
+    """Compare one topic, or all, and print the report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--topic", action="append", help="default: every topic that has patches for the base")
+    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
+    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
+    parser.add_argument("--cpus", type=int, default=2, help="virtual CPUs of the timed guests (default: 2)")
+    parser.add_argument("--accel", default="auto", choices=("auto", "kvm", "tcg"), help="default: auto")
+    parser.add_argument("--timed", action="store_true", help="measure time even where there is no KVM")
+    parser.add_argument("--boots", type=int, default=5, help="timed boots a side, at least 5 (default: 5)")
+    parser.add_argument("--out", help="where to write (default: results/<base>/<date>)")
+    args = parser.parse_args()
+    on = base(args.base)
+    chosen = [topic(name) for name in args.topic] if args.topic else \
+        [one for one in topics().values() if one.patches(on)]
+    if args.boots < 5:
+        raise Failure("a timed comparison needs at least 5 boots a side: give --boots 5 or more")
+    out = Path(args.out) if args.out else ROOT / "results" / on.name / time.strftime("%Y-%m-%d")
+    out.mkdir(parents=True, exist_ok=True)
+    begin = time.monotonic()
+    for one in chosen:
+        bench(on, one, args, out)
+    # A program of its own: it runs where matplotlib is.
+    output(sys.executable, ROOT / "scripts/report.py", out)
+    print((out / "report.md").read_text())
+    say(f"bench: done in {(time.monotonic() - begin) / 60:.0f} minutes; the report is {out / 'report.md'}")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is measured for each topic: one module a topic, named after it, with a
+list MEASUREMENTS and the timed run TIMED."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One boot of each kernel, and the rows that come out of it.
+
+    @config: the kernel's configuration; @icount: whether instructions are
+    counted (one virtual CPU); @memory: QEMU's -m; @timeout: seconds;
+    @script: bash, run in a directory that has the installed kselftests in
+    kselftest/; @rows: makes summary rows of the run's directory, each with
+    'metric', 'unit', 'condition', 'evidence' and 'value'.
+    """
+
+    name: str
+    config: str
+    script: str
+    rows: Callable[[Path], list[dict]]
+    icount: bool = False
+    cpus: int = 2
+    memory: str = "1G"
+    timeout: float = 900
+
+
+def row(metric: str, unit: str, condition: str, evidence: str, value: float) -> dict:
+    """One row of one kernel's summary; values are kept to six digits."""
+    return {"metric": metric, "unit": unit, "condition": condition, "evidence": evidence,
+            "value": float(f"{value:.6g}")}

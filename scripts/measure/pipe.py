@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is measured of the pipe series."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from pathlib import Path
+
+import counters
+from measure import Measurement, row
+from project import Failure
+
+LOCK = "&pipe->mutex"
+SIZES = {1: "1B", 64: "64B", 1024: "1KiB", 4096: "4KiB", 8192: "8KiB", 16384: "16KiB",
+         65536: "64KiB"}
+BENCH = "kselftest/pipe/pipe_bench"
+# Other tasks use pipes too: only the benchmark's events are recorded.
+MINE = 'comm == "pipe_bench"'
+LOCK_EVENTS = {"lock/lock_acquired": f'name == "{LOCK}" && {MINE}',
+               "lock/lock_release": f'name == "{LOCK}" && {MINE}'}
+CALLS = {"syscalls/sys_enter_write": MINE, "syscalls/sys_enter_read": MINE}
+PAGE_EVENTS = {"kmem/mm_page_alloc": MINE, "kmem/mm_page_free": MINE}
+
+PAIRS = 200             # write and read pairs of 64 KiB that are traced
+PRESSURE_WRITES = 100   # writes of 64 KiB by each of the five writers
+STREAMED = {3000: "3000B", 4096: "4KiB", 8192: "8KiB", 65536: "64KiB"}
+STREAM_WRITES = 2000    # writes of each of these by one writer, to one reader
+
+COUNTERS = counters.setup({**LOCK_EVENTS, **CALLS, **PAGE_EVENTS}, "mono") + f"""
+set -e
+trace_start
+{BENCH} --pair --sizes 64K --pipe-size 1M --count {PAIRS} --marker --json
+trace_stop pair.trace
+trace_start
+{BENCH} --pair --sizes 64K --pipe-size 1M --count {PAIRS} --memcg --marker --json
+trace_stop pair-memcg.trace
+trace_start
+{BENCH} -w 5 -r 10 --sizes 64K --pipe-size 1M --count {PRESSURE_WRITES} --memory-pressure --marker --json
+trace_stop pressure.trace
+trace_start
+{BENCH} -w 1 -r 1 --sizes {','.join(map(str, STREAMED))} --pipe-size 1M --count {STREAM_WRITES} --marker --json
+trace_stop stream.trace
+"""
+
+# Page events would add their own instructions to what is counted.
+SECTIONS = counters.setup({**LOCK_EVENTS, **CALLS}, "x86-tsc") + f"""
+set -e
+trace_start
+{BENCH} --pair --sizes 4K,64K --pipe-size 1M --count {PAIRS} --marker --json
+trace_stop sections.trace
+"""
+
+INSTRUCTIONS = f"""
+set -e
+{BENCH} --pair --sizes {','.join(map(str, SIZES))} --pipe-size 1M --count 2000 --json > pair.json
+{BENCH} --pair --sizes 64K --pipe-size 1M --count 2000 --memcg --json >> pair.json
+"""
+
+
+TIMES = f"""
+set -e
+for case in "1 1" "1 10" "5 1" "5 10"; do
+	set -- $case
+	{BENCH} -w $1 -r $2 --sizes 64K --pipe-size 1M --seconds 3 --json >> times.json
+done
+{BENCH} -w 5 -r 10 --sizes 64K --pipe-size 1M --seconds 3 --memory-pressure --json >> times.json
+"""
+
+
+def json_lines(path: Path) -> list[dict]:
+    """The objects of a file that has one JSON object a line."""
+    return [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{")]
+
+
+def instruction_rows(run: Path) -> list[dict]:
+    """insn_per_pair for each size, from the guest's nanoseconds under icount:
+    the best of ten batches, which no timer tick fell into."""
+    return [row("insn_per_pair", "instructions", SIZES[result["size"]] + (" memcg" if result["memcg"] else ""),
+                "icount", result["best_ns_per_op"])
+            for result in json_lines(run / "pair.json")]
+
+
+def marked_size(mark: str) -> int:
+    """The message size, in bytes, that a begin mark names."""
+    return int(re.search(r"size=(\d+)", mark)[1])
+
+
+def calls_in(path: Path, part: list[counters.Event], call: str) -> int:
+    """How often the system call @call is entered in @part of the trace @path;
+    Failure where it is not."""
+    calls = sum(counters.entered(one) == call for one in part)
+    if not calls:
+        raise Failure(f"the trace {path} has no {call}() between its marks: look at the guest's output beside it")
+    return calls
+
+
+def per_call(path: Path, part: list[counters.Event], call: str, event: str) -> float:
+    """Events called @event with the mutex held, for each system call @call in
+    @part of the trace @path."""
+    counted = sum(section.counts.get(event, 0) for section in counters.sections(part, LOCK)
+                  if section.syscall == call)
+    return counted / calls_in(path, part, call)
+
+
+def counter_rows(run: Path) -> list[dict]:
+    """Pages allocated and freed while pipe->mutex was held, and for a stream
+    those that were allocated at all."""
+    rows = []
+    for name, condition in (("pair", "64KiB {}"), ("pair-memcg", "64KiB {} memcg"), ("pressure", "5w10r pressure")):
+        path = run / f"{name}.trace"
+        [(_, part)] = counters.marked(path)
+        for metric, call, event in (("allocs_under_mutex", "write", "mm_page_alloc"),
+                                    ("frees_under_mutex", "read", "mm_page_free")):
+            rows.append(row(metric, f"pages per {call}", condition.format(call), "counter",
+                            per_call(path, part, call, event)))
+    path = run / "stream.trace"
+    for mark, part in counters.marked(path):
+        condition = STREAMED[marked_size(mark)] + " 1w1r"
+        rows.append(row("allocs_under_mutex", "pages per write", condition, "counter",
+                        per_call(path, part, "write", "mm_page_alloc")))
+        rows.append(row("allocs", "pages per write", condition, "counter",
+                        sum(one.name == "mm_page_alloc" for one in part) / calls_in(path, part, "write")))
+    return sorted(rows, key=lambda one: one["metric"] != "allocs_under_mutex")
+
+
+def section_rows(run: Path) -> list[dict]:
+    """Instructions from taking pipe->mutex to releasing it, by call and size:
+    the trace kernel under icount, with the same events recorded on each side.
+    The median over calls: a timer tick falls into some of them."""
+    rows = []
+    for mark, part in counters.marked(run / "sections.trace"):
+        size = SIZES[marked_size(mark)]
+        for call in ("write", "read"):
+            # A call may take the mutex more than once.
+            lengths: dict[tuple[int, int], float] = {}
+            for section in counters.sections(part, LOCK):
+                if section.syscall == call:
+                    key = (section.pid, section.number)
+                    lengths[key] = lengths.get(key, 0) + section.end - section.begin
+            if not lengths:
+                raise Failure(f"no {call}() of {size} took the mutex in {run / 'sections.trace'}: look at the "
+                              "guest's output beside it")
+            rows.append(row("insn_under_mutex", "instructions", f"{size} {call}", "icount",
+                            statistics.median(lengths.values())))
+    return rows
+
+
+def time_rows(run: Path) -> list[dict]:
+    """Throughput and write latency of one boot, by writers and readers."""
+    rows = []
+    for result in json_lines(run / "times.json"):
+        condition = f"{result['writers']}w{result['readers']}r" + (" pressure" if result["pressure"] else "")
+        rows.append(row("throughput", "MB/s", condition, "timed", result["mb_per_s"]))
+        rows.append(row("write_p50", "ns", condition, "timed", result["p50_ns"]))
+        rows.append(row("write_p99", "ns", condition, "timed", result["p99_ns"]))
+    return rows
+
+
+TIMED = Measurement("time", "bench", TIMES, time_rows)
+
+MEASUREMENTS = [
+    Measurement("pages under the mutex", "trace", COUNTERS, counter_rows),
+    Measurement("instructions under the mutex", "trace", SECTIONS, section_rows, icount=True),
+    Measurement("instructions per pair", "bench", INSTRUCTIONS, instruction_rows, icount=True),
+]

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Write patches/<topic>/<base>/ and the mirrors from a topic's git tree.
+
+This is the only thing that writes there.  The cover letter's text is kept from
+the committed one (or a skeleton is made); its shortlog and diffstat are made
+anew.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from fetch import repository
+from project import GIT_IDENTITY, ROOT, Base, Failure, Topic, base, output, run, say, topic, topics
+from tree import edit_tree, stacked
+
+# Files that a series adds below these are mirrored, so that they can be read
+# without a kernel tree.
+MIRRORED = ("tools/testing/selftests/", "Documentation/", "tools/memory-model/litmus-tests/")
+FORMAT = ("--full-index", "--zero-commit", "--no-signature", "--numbered", "--no-base", "--no-thread",
+          "--suffix=.patch", "--subject-prefix=PATCH", "--cover-letter")
+SKELETON = "*** SUBJECT HERE ***", "*** BLURB HERE ***"
+
+
+def blurb(cover: Path) -> tuple[str, str]:
+    """Subject and text of a committed cover letter, or git's placeholders."""
+    if not cover.exists():
+        return SKELETON
+    head, _, body = cover.read_text().partition("\n\n")
+    subject = re.search(r"^Subject: \[PATCH 0+/\d+\] (.*(?:\n .*)*)", head, re.M)
+    # The shortlog begins with 'name (count):'.
+    text = re.split(r"^\S.* \(\d+\):\n", body, maxsplit=1, flags=re.M)[0]
+    return (" ".join(subject[1].split()) if subject else SKELETON[0]), text.strip("\n")
+
+
+def render(tree: Path, start: str, head: str, cover: Path) -> dict[str, str]:
+    """The series start..head of the git @tree as files: name to content, the
+    cover letter's text taken from @cover."""
+    subject, text = blurb(cover)
+    with tempfile.TemporaryDirectory() as scratch:
+        output("git", "-C", tree, "-c", "diff.algorithm=histogram", "format-patch", "-q", *FORMAT, "-o", scratch,
+               f"{start}..{head}", env=GIT_IDENTITY)
+        files = {path.name: path.read_bytes().decode() for path in sorted(Path(scratch).iterdir())}
+    letter = files["0000-cover-letter.patch"]
+    letter = letter.replace(SKELETON[0], subject, 1).replace(SKELETON[1], text, 1)
+    # The date would change with every export.
+    files["0000-cover-letter.patch"] = re.sub(r"^Date: .*\n", "", letter, count=1, flags=re.M)
+    return files
+
+
+def mirrors(tree: Path, start: str, head: str) -> dict[str, str]:
+    """The mirrored files of start..head: path in the kernel (and here) to the
+    mode and blob id, as 'mode blob'."""
+    found = {}
+    for line in output("git", "-C", tree, "diff", "--raw", "--full-index", "--no-renames", "--diff-filter=A",
+                       start, head).splitlines():
+        meta, path = line.split("\t", 1)
+        if path.startswith(MIRRORED):
+            words = meta.split()
+            found[path] = f"{words[1]} {words[3]}"
+    return found
+
+
+def content_of(tree: Path, blob: str) -> bytes:
+    """The content of a blob, to the byte."""
+    return subprocess.run(["git", "-C", str(tree), "cat-file", "blob", blob], check=True,
+                          capture_output=True).stdout
+
+
+def write(tree: Path, one: Topic, on: Base, start: str, head: str) -> None:
+    """Replace the patches of @one for @on and their mirrors."""
+    directory = ROOT / "patches" / one.name / on.name
+    directory.mkdir(parents=True, exist_ok=True)
+    files = render(tree, start, head, one.cover(on))
+    wanted = mirrors(tree, start, head)
+    for old in directory.glob("*.patch"):
+        for path in re.findall(r"^diff --git a/(\S+) \S+\nnew file mode", old.read_text(errors="replace"), re.M):
+            if path.startswith(MIRRORED) and path not in wanted:
+                (ROOT / path).unlink(missing_ok=True)
+        if old.name not in files:
+            old.unlink()
+    for name, content in files.items():
+        (directory / name).write_bytes(content.encode())
+    for path, entry in wanted.items():
+        mode, blob = entry.split()
+        target = ROOT / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content_of(tree, blob))
+        target.chmod(0o755 if mode == "100755" else 0o644)
+    say(f"export: {len(files) - 1} patches to {directory}, {len(wanted)} mirrored files")
+
+
+def main() -> None:
+    """Export the committed state of a topic's tree."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--topic", required=True, help="one of: " + ", ".join(topics()))
+    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
+    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
+    args = parser.parse_args()
+    one, on = topic(args.topic), base(args.base)
+    tree = edit_tree(repository(on, args.kdir), on, one)
+    if output("git", "-C", tree, "status", "--porcelain", "--untracked-files=no"):
+        raise Failure(f"{tree} has changes that are not committed: commit them to the patch they belong to "
+                      "(git commit --fixup, git rebase -i --autosquash), then export")
+    if one.prerequisites:
+        raise Failure(f"topic '{one.name}' builds on {', '.join(p.name for p in stacked([one], on)[:-1])}: "
+                      "export knows series on the plain base only")
+    head = output("git", "-C", tree, "rev-parse", "HEAD")
+    if head == output("git", "-C", tree, "rev-parse", on.tag + "^{commit}"):
+        raise Failure(f"{tree} has no commits on {on.tag}: there is nothing to export")
+    write(tree, one, on, on.tag, head)
+    output("git", "-C", tree, "update-ref", f"refs/hotpaths/synced/{one.name}", head)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Check every patch and every script without booting anything.
+
+Patches: git am, round trip with the committed files and mirrors, checkpatch
+--strict, codespell, whitespace, tags, get_maintainer, kernel-doc, and a build
+of the touched objects after each patch with W=1 and sparse.  Scripts: ruff and
+shellcheck.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import export
+from build import configure, jobs
+from fetch import repository
+from install import tool
+from ktap import FAILED, PASSED, Result, count
+from project import ROOT, Base, Failure, Topic, base, cache, lock, logged, output, run, say, topic, topics
+from tree import apply, commit_of, stacked, worktree
+
+TAGS = re.compile(r"^(Signed-off-by|Reviewed-by|Acked-by|Tested-by|Suggested-by|Reported-by|"
+                  r"Co-developed-by|Cc): ", re.M)
+# The submitter signs off.  A directory has its line in MAINTAINERS from the
+# first patch that adds to it, which checkpatch cannot see from a later one;
+# the get_maintainer check can.  A base made from a release's archive has none
+# of the commits that messages refer to.
+IGNORED = "MISSING_SIGN_OFF,NO_AUTHOR_SIGN_OFF,BAD_SIGN_OFF,FROM_SIGN_OFF_MISMATCH,FILE_PATH_CHANGES,UNKNOWN_COMMIT_ID"
+DIAGNOSTIC = re.compile(r"^(?:\S*?/)?(?P<file>[\w./-]+\.[ch]):\d+(?::\d+)?: (?P<text>(?:warning|error): .*)$", re.M)
+
+
+def verdict(name: str, problem: str) -> Result:
+    """Passed where there is no @problem, failed with it otherwise."""
+    return Result(name, FAILED if problem else PASSED, problem)
+
+
+def complaint(*argv, cwd: Path | None = None) -> str:
+    """What a checker prints where it exits non-zero; empty where it is
+    content.  Raises Failure where it cannot be run."""
+    try:
+        done = subprocess.run([str(word) for word in argv], cwd=cwd, capture_output=True, text=True,
+                              errors="replace", stdin=subprocess.DEVNULL)
+    except OSError as err:
+        raise Failure(f"cannot run {argv[0]} ({err.strerror}): 'make install' installs what is missing") from err
+    if done.returncode == 0:
+        return ""
+    return (done.stdout + done.stderr).strip() or f"exit status {done.returncode}"
+
+
+def scripts() -> Iterator[Result]:
+    """ruff over the Python, shellcheck over the shell of the repository."""
+    yield verdict("ruff", complaint(tool("ruff"), "check", "-q", "--no-cache", "scripts", "tests", cwd=ROOT))
+    shells = [path for path in output("git", "-C", ROOT, "ls-files", "--cached", "--others",
+                                      "--exclude-standard").splitlines()
+              if (ROOT / path).is_file() and (path.endswith(".sh") or path == ".ci/run")]
+    yield verdict("shellcheck", complaint("shellcheck", *shells, cwd=ROOT) if shells else "")
+
+
+def committed(one: Topic, on: Base, tree: Path, head: str) -> Iterator[Result]:
+    """The round trip: exporting what the patches give makes the committed
+    patches and mirrors again, to the byte."""
+    directory = ROOT / "patches" / one.name / on.name
+    files = export.render(tree, on.tag, head, one.cover(on))
+    have = {path.name: path.read_bytes().decode() for path in directory.glob("*.patch")}
+    wrong = sorted(name for name in files.keys() | have.keys() if files.get(name) != have.get(name))
+    yield verdict(f"{one.name}: patches are as exported",
+                  f"{wrong[0]} differs: run 'make export TOPIC={one.name}'" if wrong else "")
+    wanted = export.mirrors(tree, on.tag, head)
+    stale = []
+    for path, entry in wanted.items():
+        mode, blob = entry.split()
+        target = ROOT / path
+        if (not target.exists() or target.read_bytes() != export.content_of(tree, blob)
+                or bool(target.stat().st_mode & 0o100) != (mode == "100755")):
+            stale.append(path)
+    below = ROOT / "tools/testing/selftests" / one.kselftest
+    listed = output("git", "-C", ROOT, "ls-files", below).splitlines()
+    stale += [path for path in listed if path not in wanted]
+    yield verdict(f"{one.name}: mirrors are in sync",
+                  f"{stale[0]} differs: run 'make export TOPIC={one.name}'" if stale else "")
+
+
+def texts(one: Topic, on: Base, tree: Path) -> Iterator[Result]:
+    """What is said of each patch without building it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        for patch in [one.cover(on), *one.patches(on)]:
+            name = f"{one.name}/{patch.name}"
+            content = patch.read_text()
+            tag = TAGS.search(content)
+            yield verdict(f"{name}: no person's tag", tag[0] if tag else "")
+            message, _, diff = content.partition("\n---\n")
+            own = Path(scratch) / patch.name
+            own.write_text(message + "\n" + "\n".join(line[1:] for line in diff.splitlines()
+                                                      if line.startswith("+") and not line.startswith("+++")))
+            yield verdict(f"{name}: codespell", complaint("codespell", own))
+            if patch == one.cover(on):
+                yield verdict(f"{name}: written", "the cover letter has a placeholder" if "***" in content else "")
+                continue
+            yield verdict(f"{name}: checkpatch --strict",
+                          complaint(tree / "scripts/checkpatch.pl", "--strict", "-q", "--show-types",
+                                    "--ignore", IGNORED, patch, cwd=tree))
+            people = output(tree / "scripts/get_maintainer.pl", "--no-git", "--no-git-fallback", "--norolestats",
+                            patch, cwd=tree, check=False)
+            yield verdict(f"{name}: get_maintainer", "" if "@" in people else "nobody maintains what it touches")
+
+
+def diagnostics(log: str) -> set[str]:
+    """Warnings and errors in a build's log, without line numbers: a patch must
+    add none."""
+    return {f"{match['file']}: {match['text']}" for match in DIAGNOSTIC.finditer(log)}
+
+
+def build_objects(source: Path, out: Path, objects: list[str], log: Path) -> set[str]:
+    """Build @objects anew with W=1 and sparse; their diagnostics."""
+    for name in objects:
+        (out / name).unlink(missing_ok=True)
+    logged("touched objects", ["make", "-C", source, f"O={out}", jobs(), "W=1", "C=1", *objects], log)
+    return diagnostics(log.read_text(errors="replace"))
+
+
+def kernel_doc(source: Path, files: list[str]) -> set[str]:
+    """What kernel-doc says of @files, without line numbers."""
+    if not files:
+        return set()
+    done = subprocess.run([str(source / "scripts/kernel-doc"), "-none", *files], cwd=source,
+                          capture_output=True, text=True, errors="replace")
+    return {re.sub(r":\d+", "", line.strip()) for line in (done.stdout + done.stderr).splitlines() if line.strip()}
+
+
+def builds(one: Topic, on: Base, repo: Path, head: str) -> Iterator[Result]:
+    """Each patch builds the objects that it touches, with W=1, sparse and
+    kernel-doc as silent as on the base, and has no whitespace errors."""
+    with lock(f"{repo.name}-lint"):
+        source = worktree(repo, "lint", on.tag)
+        out = cache() / "build" / f"{repo.name}-lint"
+        log = cache() / "log" / f"lint-{one.name}.log"
+        configure(source, out, "bench")
+        start = commit_of(repo, on.tag)
+        commits = output("git", "-C", source, "rev-list", "--reverse", f"{start}..{head}").splitlines()
+        touched = {commit: output("git", "-C", source, "diff", "--name-only", f"{commit}~", commit).splitlines()
+                   for commit in commits}
+
+        def kernel_files(paths: list[str], ends: str | tuple) -> list[str]:
+            return sorted({path for path in paths if path.endswith(ends)
+                           and not path.startswith(("tools/", "Documentation/", "samples/"))})
+
+        everything = [path for paths in touched.values() for path in paths]
+        objects = [path[:-2] + ".o" for path in kernel_files(everything, ".c")
+                   if (source / path).exists()]
+        documented = [path for path in kernel_files(everything, (".c", ".h")) if (source / path).exists()]
+        say(f"lint: {one.name}: building {len(objects)} touched objects for each patch (log: {log})")
+        logged("prepare", ["make", "-C", source, f"O={out}", jobs(), "prepare"], log)
+        known = build_objects(source, out, objects, log) if objects else set()
+        documentation = kernel_doc(source, documented)
+        for commit in commits:
+            subject = output("git", "-C", source, "log", "-1", "--format=%s", commit)
+            worktree(repo, "lint", commit)
+            yield verdict(f"{one.name}: '{subject}': whitespace",
+                          complaint("git", "-C", source, "diff", "--check", f"{commit}~", commit))
+            if kernel_files(touched[commit], (".c", ".h")):
+                try:
+                    new = build_objects(source, out, objects, log) - known
+                    problem = "; ".join(sorted(new))
+                except Failure as err:
+                    problem = str(err)
+                yield verdict(f"{one.name}: '{subject}': builds with W=1 and sparse", problem)
+                yield verdict(f"{one.name}: '{subject}': kernel-doc",
+                              "; ".join(sorted(kernel_doc(source, documented) - documentation)))
+
+
+def series(one: Topic, on: Base, repo: Path) -> Iterator[Result]:
+    """All checks of one series."""
+    try:
+        head = apply(repo, on, [one])
+    except Failure as err:
+        yield Result(f"{one.name}: git am", FAILED, str(err))
+        return
+    yield Result(f"{one.name}: git am", PASSED)
+    with lock(f"{repo.name}-apply"):
+        tree = worktree(repo, "apply", head)
+        if stacked([one], on) == [one]:
+            yield from committed(one, on, tree, head)
+        yield from texts(one, on, tree)
+    yield from builds(one, on, repo, head)
+
+
+def lint(on: Base, chosen: list[Topic], kdir: str | None) -> list[Result]:
+    """The results of all checks; each is printed as it comes."""
+    results = []
+
+    def every() -> Iterator[Result]:
+        yield from scripts()
+        repo = repository(on, kdir)
+        for one in chosen:
+            yield from series(one, on, repo)
+
+    for result in every():
+        results.append(result)
+        print(f"{'ok' if result.verdict == PASSED else 'not ok'} - {result.name}"
+              + (f"\n{result.why}" if result.verdict == FAILED else ""), flush=True)
+    return results
+
+
+def main() -> int:
+    """Lint one topic, or all, and print the count."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--topic", action="append", help="default: every topic that has patches for the base")
+    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
+    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
+    args = parser.parse_args()
+    on = base(args.base)
+    chosen = [topic(name) for name in args.topic] if args.topic else \
+        [one for one in topics().values() if one.patches(on)]
+    results = lint(on, chosen, args.kdir)
+    print(count(results))
+    return any(result.verdict == FAILED for result in results)
+
+
+if __name__ == "__main__":
+    run(main)

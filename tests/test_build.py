@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The configuration fragments, and cleaning what builds leave."""
+
+import sys
+from unittest import mock
+
+from support import Case, put
+
+# isort: split
+import build
+import clean
+import project
+
+
+class Fragments(Case):
+    """build.fragments(), requested() and fragments_hash()."""
+
+    def test_unknown(self):
+        """An unknown configuration is told with the known ones."""
+        for ask in (build.fragments, build.requested, build.fragments_hash):
+            with self.fails("'fast'", "bench, trace, debug"):
+                ask("fast")
+
+    def test_every_option(self):
+        """Every line of the committed fragments that is not a comment is an
+        option that requested() has; none is said twice in one file."""
+        for config in project.CONFIGS:
+            options = build.requested(config)
+            wanted = {}
+            for path in build.fragments(config):
+                own = {}
+                for line in path.read_text().splitlines():
+                    if line.endswith(" is not set"):
+                        name, value = line.removeprefix("# ").removesuffix(" is not set"), "n"
+                    elif not line or line.startswith("# ") and "CONFIG_" not in line:
+                        continue
+                    else:
+                        name, value = line.split("=")
+                    self.assertRegex(name, "^CONFIG_[A-Z0-9_]+$", path.name)
+                    self.assertRegex(value, r'^(y|n|\d+|".*")$', f"{path.name}: {line}")
+                    self.assertNotIn(name, own, path.name)
+                    own[name] = value
+                wanted.update(own)
+            self.assertEqual(options, wanted)
+            self.assertEqual(options["CONFIG_64BIT"], "y")
+            self.assertEqual(options["CONFIG_INET"], "n")
+            self.assertEqual(options["CONFIG_NR_CPUS"], "16")
+
+    def test_what_each_is_for(self):
+        """The bench kernel debugs and traces nothing; the others do."""
+        bench, trace, debug = map(build.requested, ("bench", "trace", "debug"))
+        for name in ("CONFIG_PROVE_LOCKING", "CONFIG_FTRACE", "CONFIG_KASAN", "CONFIG_DEBUG_KERNEL"):
+            self.assertNotEqual(bench.get(name), "y")
+        self.assertEqual((trace["CONFIG_PROVE_LOCKING"], trace["CONFIG_LOCK_STAT"]), ("y", "y"))
+        self.assertEqual((debug["CONFIG_KASAN"], debug["CONFIG_DEBUG_VM"]), ("y", "y"))
+
+    def test_later_wins(self):
+        """A configuration's own fragment overrides the common one."""
+        put(self.dir / "common.config",
+            "# CONFIG_A is what we like\nCONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=\"a=b\"\n")
+        put(self.dir / "bench.config", "# CONFIG_A is not set\nCONFIG_B=16\n")
+        with mock.patch.object(build, "KCONFIG", self.dir):
+            self.assertEqual(build.requested("bench"), {"CONFIG_A": "n", "CONFIG_B": "16", "CONFIG_C": '"a=b"'})
+            before = build.fragments_hash("bench")
+            self.assertRegex(before, "^[0-9a-f]{12}$")
+            put(self.dir / "bench.config", "CONFIG_B=16\n")
+            self.assertNotEqual(build.fragments_hash("bench"), before)
+
+
+class Configure(Case):
+    """build.configure() with a make that is a shell script."""
+
+    def setUp(self):
+        super().setUp()
+        put(self.dir / "common.config", "CONFIG_A=y\n# CONFIG_B is not set\n")
+        put(self.dir / "bench.config", "CONFIG_N=16\n")
+        self.enterContext(mock.patch.object(build, "KCONFIG", self.dir))
+        self.out = self.dir / "out"
+        self.source = self.dir / "linux"
+        put(self.source / "scripts/kconfig/merge_config.sh", "#!/bin/sh\necho merged >> \"$KCONFIG_CONFIG\"\n", 0o755)
+
+    def configure(self, config: str) -> None:
+        """Configure with a make whose olddefconfig leaves @config."""
+        put(self.dir / "answer", config)
+        self.fake("make", f'echo "$*" >> {self.dir}/made\nmkdir -p {self.out}\n'
+                          f'case "$*" in *olddefconfig) cp {self.dir}/answer {self.out}/.config ;; esac\n')
+        build.configure(self.source, self.out, "bench")
+
+    def test_taken_once(self):
+        """A configuration that took all options is not made again, until a
+        fragment changes."""
+        self.configure("CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_N=16\n")
+        made = (self.dir / "made").read_text()
+        self.assertEqual(made.count("tinyconfig"), 1)
+        self.configure("CONFIG_A=y\nCONFIG_N=16\n")
+        self.assertEqual((self.dir / "made").read_text(), made)
+        put(self.dir / "bench.config", "CONFIG_N=8\n")
+        self.configure("CONFIG_A=y\nCONFIG_N=8\n")
+        self.assertEqual((self.dir / "made").read_text().count("tinyconfig"), 2)
+
+    def test_refused_options(self):
+        """Options that the kernel did not take are named, each time."""
+        for _ in range(2):
+            with self.fails("'bench'", "CONFIG_A=y, CONFIG_B=n, CONFIG_N=16"):
+                self.configure("CONFIG_B=y\nCONFIG_N=8\n")
+
+
+class Clean(Case):
+    """clean.main()."""
+
+    def clean(self, *words: str) -> list[str]:
+        """Clean, and what is left in the cache."""
+        root = project.cache()
+        for name in ("build/v6.18-bench/x", "kernel/1/x", "run/a/x", "log/x", "download/x", "git/v6.18/x",
+                     "tree/v6.18/pipe/x", "tree/v6.18/build/x", "tree/v6.18/apply/x"):
+            put(root / name, "")
+        with mock.patch.object(sys, "argv", ["clean.py", *words]):
+            clean.main()
+        return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+
+    def test_keeps_what_costs(self):
+        """Downloads, repositories and the trees that are edited stay."""
+        self.assertEqual(self.clean(), ["download/x", "git/v6.18/x", "tree/v6.18/pipe/x"])
+
+    def test_all(self):
+        """--all takes everything."""
+        self.assertEqual(self.clean("--all"), [])

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Exporting a series: what is written, applied and written again is the same."""
+
+import sys
+from unittest import mock
+
+from support import USER_CONFIG, KernelCase, contents, git, put
+
+# isort: split
+import export
+import tree
+
+COVER = """From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
+From: hotpaths <hotpaths@localhost>
+Subject: [PATCH 00/12] pipe: a subject that is so long that
+ somebody folded it
+
+First paragraph (with brackets):
+
+  1) a list: 1 (one)
+  2) figures
+
+Last paragraph.
+
+hotpaths (2):
+  alpha: change 1
+  alpha: change 2
+
+ fs/pipe.c | 4 ++--
+"""
+
+
+class Blurb(KernelCase):
+    """export.blurb()."""
+
+    def test_text(self):
+        """Subject and text are kept; shortlog and diffstat are not part of it."""
+        self.assertEqual(export.blurb(put(self.dir / "cover", COVER)), (
+            "pipe: a subject that is so long that somebody folded it",
+            "First paragraph (with brackets):\n\n  1) a list: 1 (one)\n  2) figures\n\nLast paragraph."))
+
+    def test_none(self):
+        """Without a cover letter there are git's placeholders."""
+        self.assertEqual(export.blurb(self.dir / "none"), ("*** SUBJECT HERE ***", "*** BLURB HERE ***"))
+
+
+class Export(KernelCase):
+    """export.render(), mirrors() and write() on a tree with two commits."""
+
+    def setUp(self):
+        super().setUp()
+        self.repo = self.imported()
+        self.one = self.topic("alpha")
+        self.path = tree.edit_tree(self.repo, self.on, self.one)
+        put(self.path / "fs/pipe.c", (self.path / "fs/pipe.c").read_text().replace("line 7\n", "line seven\n"))
+        self.commit("alpha: make it seven")
+        put(self.path / "tools/testing/selftests/alpha/test.c", "int main(void) { return 0; }\n")
+        put(self.path / "tools/testing/selftests/alpha/run.sh", "#!/bin/sh\ntrue\n", 0o755)
+        put(self.path / "tools/testing/selftests/alpha/data.txt", "caf\u00e9\n")
+        put(self.path / "Documentation/alpha.rst", "Alpha\n=====\n")
+        put(self.path / "fs/new.c", "new\n")
+        self.commit("selftests: add alpha")
+        self.directory = self.root / "patches/alpha/v0"
+
+    def commit(self, subject: str) -> None:
+        """Commit all of the edited tree, as the user."""
+        git("add", "-A", ".", cwd=self.path)
+        git("commit", "-q", "-m", subject, "-m", "The reason.", cwd=self.path)
+
+    def write(self) -> dict:
+        """Export, and all files of the checkout after it."""
+        export.write(self.path, self.one, self.on, self.on.tag, "HEAD")
+        return contents(self.root)
+
+    def test_files(self):
+        """A cover letter and a patch for each commit, under git's names, and
+        the mirrors of what was added below the mirrored directories only."""
+        self.assertEqual(sorted(self.write()), [
+            "Documentation/alpha.rst", "bases.toml",
+            "patches/alpha/series.toml",
+            "patches/alpha/v0/0000-cover-letter.patch",
+            "patches/alpha/v0/0001-alpha-make-it-seven.patch",
+            "patches/alpha/v0/0002-selftests-add-alpha.patch",
+            "tools/testing/selftests/alpha/data.txt",
+            "tools/testing/selftests/alpha/run.sh",
+            "tools/testing/selftests/alpha/test.c"])
+
+    def test_mirrors(self):
+        """A mirrored file is the kernel's, to the byte and with its mode."""
+        self.write()
+        below = self.root / "tools/testing/selftests/alpha"
+        self.assertEqual((below / "data.txt").read_bytes(), "caf\u00e9\n".encode())
+        self.assertEqual(oct((below / "run.sh").stat().st_mode & 0o777), "0o755")
+        self.assertEqual(oct((below / "test.c").stat().st_mode & 0o777), "0o644")
+
+    def test_stale_files_go(self):
+        """Patches that the series no longer has are removed, and so are the
+        mirrors of what they added, but no other file below the same directory."""
+        before = self.write()
+        below = "tools/testing/selftests/alpha"
+        put(self.directory / "0003-old.patch", f"diff --git a/{below}/old.c b/{below}/old.c\nnew file mode 100644\n"
+                                               "diff --git a/bases.toml b/bases.toml\nnew file mode 100644\n")
+        put(self.root / below / "old.c", "old\n")
+        self.assertEqual(self.write(), before)
+        put(self.root / below / "notes", "by hand\n")
+        self.assertEqual(self.write().keys() - before.keys(), {f"{below}/notes"})
+
+    def test_other_topics_stay(self):
+        """Another topic's files are not touched."""
+        other = put(self.root / "tools/testing/selftests/beta/test.c", "beta\n")
+        patch = put(self.root / "patches/beta/v0/0001-x.patch", "x\n")
+        self.write()
+        self.assertEqual((other.read_text(), patch.read_text()), ("beta\n", "x\n"))
+
+    def test_cover_text_is_kept(self):
+        """The text of the committed cover letter is kept, shortlog and
+        diffstat are made anew, and neither date nor version of git is in it."""
+        self.write()
+        cover = self.directory / "0000-cover-letter.patch"
+        put(cover, cover.read_text().replace("*** SUBJECT HERE ***", "alpha: a subject")
+            .replace("*** BLURB HERE ***", "What it does.\n\nWhat it costs."))
+        put(self.path / "fs/pipe.c", (self.path / "fs/pipe.c").read_text().replace("line 20\n", "line twenty\n"))
+        self.commit("alpha: make it twenty")
+        self.write()
+        text = cover.read_text()
+        self.assertEqual(export.blurb(cover), ("alpha: a subject", "What it does.\n\nWhat it costs."))
+        self.assertIn("Subject: [PATCH 0/3] alpha: a subject\n", text)
+        self.assertIn("A Tester (3):\n  alpha: make it seven\n", text)
+        self.assertIn("6 files changed", text)
+        self.assertNotRegex(text, r"(?m)^Date: |\*\*\*|^-- $")
+
+    def test_round_trip(self):
+        """What was exported applies with git am, and exporting what that gives
+        writes the same files again, to the byte."""
+        before = self.write()
+        head = tree.apply(self.repo, self.on, [self.one])
+        self.assertEqual(git("rev-parse", f"{head}^{{tree}}", cwd=self.repo),
+                         git("rev-parse", "HEAD^{tree}", cwd=self.path))
+        place = tree.worktree(self.repo, "apply", head)
+        export.write(place, self.one, self.on, self.on.tag, head)
+        self.assertEqual(contents(self.root), before)
+        rendered = export.render(place, self.on.tag, head, self.one.cover(self.on))
+        self.assertEqual({name: text.encode() for name, text in rendered.items()},
+                         {path.name: path.read_bytes() for path in self.directory.iterdir()})
+
+    def test_line_ends_are_kept(self):
+        """Lines that end in CR LF do so in the patch, the mirror, and the tree
+        that the patch gives."""
+        name = "tools/testing/selftests/alpha/crlf.txt"
+        put(self.path / name, "one\r\ntwo\n")
+        self.commit("selftests: add a file from elsewhere")
+        self.write()
+        self.assertEqual((self.root / name).read_bytes(), b"one\r\ntwo\n")
+        self.assertIn(b"\n+one\r\n+two\n", self.one.patches(self.on)[-1].read_bytes())
+        head = tree.apply(self.repo, self.on, [self.one])
+        self.assertEqual(git("rev-parse", f"{head}^{{tree}}", cwd=self.repo),
+                         git("rev-parse", "HEAD^{tree}", cwd=self.path))
+
+    def test_user_configuration(self):
+        """The user's configuration changes nothing in what is exported."""
+        before = self.write()
+        self.user_config(USER_CONFIG)
+        self.assertEqual(self.write(), before)
+
+    def main(self, *words: str) -> None:
+        """Run the step as a program in this process."""
+        with mock.patch.object(export, "repository", lambda on, kdir: self.repo), \
+             mock.patch.object(sys, "argv", ["export.py", "--base", "v0", *words]):
+            export.main()
+
+    def test_program(self):
+        """`make export` takes the commits of the edited tree, after which the
+        tree has no work of its own."""
+        self.main("--topic", "alpha")
+        self.assertEqual(len(self.one.patches(self.on)), 2)
+        self.main("--topic", "alpha")
+        said = self.said.getvalue()
+        self.said.truncate(0)
+        tree.edit_tree(self.repo, self.on, self.one)
+        self.assertNotIn("work of its own", self.said.getvalue(), said)
+
+    def test_refused(self):
+        """Changes that are not committed, and a tree without commits, are
+        refused, and nothing is written."""
+        put(self.path / "fs/pipe.c", "not committed\n")
+        with self.fails(str(self.path), "not committed"):
+            self.main("--topic", "alpha")
+        self.topic("beta")
+        with self.fails("nothing to export"):
+            self.main("--topic", "beta")
+        self.assertFalse(self.directory.exists())

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The rows of the pipe measurements, from small traces made by hand."""
+
+import json
+
+from support import Case, put
+
+# isort: split
+from measure import Measurement, pipe, row
+
+SIDES = {"write": "mm_page_alloc", "read": "mm_page_free"}
+
+
+def trace(calls: list[tuple], marked: bool = True, size: int = 65536) -> str:
+    """A trace of (call, pages under the mutex, pages beside it, ticks under
+    the mutex for each time that it is taken), all calls by one task, between
+    the benchmark's marks."""
+    time, lines = 1000, ["# lost 0", "# tracer: nop"]
+    run = f"mode=pair size={size} writers=1 readers=1"
+
+    def event(text: str) -> None:
+        nonlocal time
+        time += 1
+        lines.append(f"      pipe_bench-77      [000] ..... {time}: {text}")
+
+    page = "page=000000003c1f pfn=0x1234 order=0"
+    if marked:
+        event(f"tracing_mark_write: pipe_bench: begin {run}")
+    for call, under, beside, *sections in calls:
+        event(f"sys_{call}(fd: 5, buf: 7f00deadb000, count: 10000)")
+        for _ in range(beside):
+            event(f"{SIDES[call]}: {page}")
+        for ticks in sections:
+            event("lock_acquired: 00000000aa11bb22 &pipe->mutex")
+            before = time
+            for _ in range(under):
+                event(f"{SIDES[call]}: {page}")
+            time = before + ticks - 1
+            event("lock_release: 00000000aa11bb22 &pipe->mutex")
+    if marked:
+        event(f"tracing_mark_write: pipe_bench: end {run}")
+    return "\n".join(lines) + "\n"
+
+
+class Rows(Case):
+    """measure.pipe on a run's directory."""
+
+    def test_counters(self):
+        """Pages under the mutex for each call; pages beside it, and what lies
+        outside the marks, do not count."""
+        outside = trace([("write", 99, 0, 200)], marked=False)
+        put(self.dir / "pair.trace", outside + trace([("write", 14, 2, 90), ("read", 16, 0, 80),
+                                                      ("write", 15, 0, 90), ("read", 13, 3, 80)]))
+        put(self.dir / "pair-memcg.trace", trace([("write", 16, 0, 90), ("read", 0, 16, 80)]))
+        put(self.dir / "pressure.trace", trace([("write", 1, 0, 9), ("write", 0, 0, 9), ("write", 0, 7, 9),
+                                                ("read", 1, 0, 9)]))
+        put(self.dir / "stream.trace", trace([("write", 0, 3, 9), ("write", 1, 0, 9), ("read", 0, 0, 9)], size=4096)
+            + trace([("write", 16, 0, 9)]))
+        found = {(one["metric"], one["condition"]): one["value"] for one in pipe.counter_rows(self.dir)}
+        self.assertEqual(found, {
+            ("allocs_under_mutex", "64KiB write"): 14.5, ("allocs_under_mutex", "64KiB write memcg"): 16.0,
+            ("allocs_under_mutex", "5w10r pressure"): 0.333333, ("frees_under_mutex", "64KiB read"): 14.5,
+            ("frees_under_mutex", "64KiB read memcg"): 0.0, ("frees_under_mutex", "5w10r pressure"): 1.0,
+            ("allocs_under_mutex", "4KiB 1w1r"): 0.5, ("allocs", "4KiB 1w1r"): 2.0,
+            ("allocs_under_mutex", "64KiB 1w1r"): 16.0, ("allocs", "64KiB 1w1r"): 16.0})
+        self.assertEqual({one["evidence"] for one in pipe.counter_rows(self.dir)}, {"counter"})
+
+    def test_lost_events(self):
+        """A trace that lost events gives no figures."""
+        put(self.dir / "pair.trace", trace([("write", 1, 0, 9)]).replace("# lost 0", "# lost 1"))
+        with self.fails("lost 1"):
+            pipe.counter_rows(self.dir)
+
+    def test_nothing_counted(self):
+        """A trace without marks, or without the call between them, gives no
+        figures, and is named."""
+        path = put(self.dir / "pair.trace", trace([("write", 1, 0, 9)], marked=False))
+        with self.fails("no marks", str(path)):
+            pipe.counter_rows(self.dir)
+        put(path, trace([("write", 1, 0, 9)]))
+        with self.fails("read()", str(path)):
+            pipe.counter_rows(self.dir)
+
+    def sections(self, *traces: str) -> dict[str, float]:
+        """The rows of a sections.trace of @traces, by condition."""
+        put(self.dir / "sections.trace", "".join(traces))
+        return {one["condition"]: one["value"] for one in pipe.section_rows(self.dir)}
+
+    def test_sections(self):
+        """Instructions under the mutex, by the size in the mark and by call:
+        the median, which a call with a timer tick in it does not move."""
+        self.assertEqual(self.sections(
+            trace([("write", 0, 0, 100), ("read", 0, 0, 50), ("write", 0, 0, 200), ("read", 0, 0, 70),
+                   ("write", 0, 0, 90000)], size=4096),
+            trace([("write", 0, 0, 3000), ("read", 0, 0, 1000), ("write", 0, 0, 3001), ("read", 0, 0, 1000)])),
+            {"4KiB write": 200.0, "4KiB read": 60.0, "64KiB write": 3000.5, "64KiB read": 1000.0})
+
+    def test_sections_of_one_call(self):
+        """A call that takes the mutex more than once counts once, with all of
+        its sections."""
+        self.assertEqual(self.sections(trace([("write", 0, 0, 100, 30), ("read", 0, 0, 50), ("write", 0, 0, 110, 40)])),
+                         {"64KiB write": 140.0, "64KiB read": 50.0})
+
+    def test_no_sections(self):
+        """A trace without marks, and a size whose call never took the mutex,
+        are told."""
+        with self.fails("no marks"):
+            self.sections(trace([("write", 0, 0, 9)], marked=False))
+        with self.fails("read() of 4KiB"):
+            self.sections(trace([("write", 0, 0, 9), ("read", 0, 0)], size=4096))
+
+    def test_instructions(self):
+        """One row for each line of JSON that the benchmark printed."""
+        put(self.dir / "pair.json", "".join(
+            json.dumps({"size": size, "ns_per_op": 2 * size, "best_ns_per_op": size + 0.5, "memcg": False}) + "\n"
+            for size in pipe.SIZES) + "not json\n"
+            + json.dumps({"size": 65536, "best_ns_per_op": 7, "memcg": True}) + "\n")
+        found = pipe.instruction_rows(self.dir)
+        self.assertEqual([one["condition"] for one in found], ["1B", "64B", "1KiB", "4KiB", "8KiB", "16KiB", "64KiB",
+                                                               "64KiB memcg"])
+        self.assertEqual([found[i]["value"] for i in (0, -2, -1)], [1.5, 65536.5, 7.0])
+        self.assertEqual({(one["metric"], one["evidence"]) for one in found}, {("insn_per_pair", "icount")})
+
+    def test_row(self):
+        """Values are kept to six digits."""
+        self.assertEqual(row("m", "u", "c", "counter", 1 / 3)["value"], 0.333333)
+        self.assertEqual(row("m", "u", "c", "counter", 12345678)["value"], 12345700.0)
+
+    def test_measurements(self):
+        """What records a trace runs on the trace kernel, and nothing else does."""
+        names = [one.name for one in pipe.MEASUREMENTS]
+        self.assertEqual(len(set(names)), len(names))
+        for one in pipe.MEASUREMENTS:
+            self.assertIsInstance(one, Measurement)
+            self.assertEqual(one.config == "trace", "trace_start" in one.script, one.name)

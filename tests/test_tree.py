@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Applying series, and the tree that they are edited in."""
+
+import shutil
+import subprocess
+from unittest import mock
+
+from support import USER_CONFIG, KernelCase, git, put
+
+# isort: split
+import project
+import tree
+
+SEVEN = ("fs/pipe.c", "line 7\n", "line seven\n")
+NINE = ("fs/pipe.c", "line 20\n", "line twenty\n")
+
+
+class Apply(KernelCase):
+    """tree.apply()."""
+
+    def setUp(self):
+        super().setUp()
+        self.repo = self.imported()
+
+    def show(self, commit: str, path: str = "fs/pipe.c") -> list[str]:
+        """The lines of a file in the cached repository."""
+        return git("show", f"{commit}:{path}", cwd=self.repo).splitlines()
+
+    def test_applies(self):
+        """The commit has both patches, in order, on the base, by nobody's
+        name but the patch's; it stays in the repository."""
+        head = tree.apply(self.repo, self.on, [self.series("alpha", SEVEN, NINE)])
+        lines = self.show(head)
+        self.assertEqual((lines[6], lines[19], len(lines)), ("line seven", "line twenty", 30))
+        self.assertEqual(git("log", "--format=%s", f"v9.1.2..{head}", cwd=self.repo).splitlines(),
+                         ["alpha: change 2", "alpha: change 1"])
+
+    def test_same_commit_twice(self):
+        """The same patches give the same commit id, kept or made anew in
+        another repository; the second call applies nothing."""
+        one = self.series("alpha", SEVEN, NINE)
+        head = tree.apply(self.repo, self.on, [one])
+        with mock.patch.object(tree, "am", side_effect=AssertionError("applied again")):
+            self.assertEqual(tree.apply(self.repo, self.on, [one]), head)
+        self.repo.rename(self.dir / "elsewhere")
+        tree.worktree(self.dir / "elsewhere", "unused", "v9.1.2")
+        (project.cache() / "tree").rename(self.dir / "trees")
+        self.assertEqual(tree.apply(self.imported(), self.on, [one]), head)
+
+    def test_other_patches_other_commit(self):
+        """A patch that was edited is applied anew."""
+        one = self.series("alpha", SEVEN)
+        head = tree.apply(self.repo, self.on, [one])
+        patch = one.patches(self.on)[0]
+        patch.write_text(patch.read_text().replace("+line seven", "+line 7.0"))
+        again = tree.apply(self.repo, self.on, [one])
+        self.assertNotEqual(again, head)
+        self.assertEqual(self.show(again)[6], "line 7.0")
+
+    def test_does_not_apply(self):
+        """A patch that does not apply is told in one sentence with its name,
+        the file and the line; the worktree is left clean, and works on.  No
+        git identity is needed for that."""
+        one = self.series("alpha", SEVEN, NINE)
+        patch = one.patches(self.on)[1]
+        good = patch.read_text()
+        patch.write_text(good.replace("-line 20", "-line 20 as it never was"))
+        with self.fails(f"alpha/{patch.name}", "fs/pipe.c line 17 ", "does not apply") as caught:
+            tree.apply(self.repo, self.on, [one])
+        self.assertNotIn("\n", caught.message)
+        place = project.cache() / "tree/v0/apply"
+        self.assertEqual(git("status", "--porcelain", cwd=place), "")
+        self.assertEqual(list(self.repo.glob("**/rebase-apply")), [])
+        patch.write_text(good)
+        self.assertEqual(self.show(tree.apply(self.repo, self.on, [one]))[19], "line twenty")
+
+    def test_user_configuration(self):
+        """The user's configuration changes no commit id, neither of the base
+        nor of the series."""
+        one = self.series("alpha", SEVEN, NINE)
+        head = tree.apply(self.repo, self.on, [one])
+        self.user_config(USER_CONFIG)
+        self.repo.rename(self.dir / "elsewhere")
+        (project.cache() / "tree").rename(self.dir / "trees")
+        self.assertEqual(tree.apply(self.imported(), self.on, [one]), head)
+
+    def test_missing_file(self):
+        """A patch for a file that the base lacks names the file."""
+        one = self.series("alpha", SEVEN)
+        patch = one.patches(self.on)[0]
+        patch.write_text(patch.read_text().replace("fs/pipe.c", "fs/gone.c"))
+        with self.fails("fs/gone.c"):
+            tree.apply(self.repo, self.on, [one])
+
+    def test_no_patches(self):
+        """A topic without patches for the base is refused: upstream since a
+        release, or just not there."""
+        with self.fails("'alpha'", "v0", "no patches"):
+            tree.apply(self.repo, self.on, [self.topic("alpha")])
+        with self.fails("'beta'", "upstream since v7.3"):
+            tree.apply(self.repo, self.on, [self.topic("beta", merged="v7.3")])
+
+    def test_prerequisites(self):
+        """A topic comes after what it builds on, each once."""
+        first = self.series("zeta", SEVEN)
+        second = self.series("beta", ("fs/pipe.c", "line seven\n", "line VII\n"), start="zeta",
+                             prerequisites=("zeta",))
+        third = self.series("alpha", ("fs/pipe.c", "line VII\n", "line Seven\n"), start="beta",
+                            prerequisites=("beta", "zeta"))
+        for chosen in ([third], [third, first], [first, second, third], [second, third]):
+            self.assertEqual(tree.stacked(chosen, self.on), [first, second, third])
+        self.assertEqual(self.show(tree.apply(self.repo, self.on, [second]))[6], "line VII")
+        self.assertEqual(self.show(tree.apply(self.repo, self.on, [third]))[6], "line Seven")
+
+    def test_prerequisite_without_patches(self):
+        """A prerequisite that has no patches for the base is named."""
+        self.topic("zeta")
+        one = self.series("alpha", SEVEN, prerequisites=("zeta",))
+        with self.fails("'zeta'"):
+            tree.stacked([one], self.on)
+
+    def test_unknown_prerequisite(self):
+        """So is one that does not exist."""
+        one = self.series("alpha", SEVEN, prerequisites=("omega",))
+        with self.fails("'omega'", "alpha"):
+            tree.stacked([one], self.on)
+
+
+class Worktree(KernelCase):
+    """tree.worktree()."""
+
+    def test_only_what_differs_is_written(self):
+        """Going to another revision and back leaves other files' times alone,
+        so that a build stays incremental."""
+        repo = self.imported()
+        head = tree.apply(repo, self.on, [self.series("alpha", SEVEN)])
+        path = tree.worktree(repo, "build", "v9.1.2")
+        before = (path / "Makefile").stat().st_mtime_ns
+        self.assertEqual(tree.worktree(repo, "build", head), path)
+        self.assertIn("line seven", (path / "fs/pipe.c").read_text())
+        tree.worktree(repo, "build", "v9.1.2")
+        self.assertNotIn("line seven", (path / "fs/pipe.c").read_text())
+        self.assertEqual((path / "Makefile").stat().st_mtime_ns, before)
+
+    def test_interrupted_run(self):
+        """Nothing is left of a run that broke off amid a patch: neither what
+        git am remembers, nor changed and added files."""
+        repo = self.imported()
+        one = self.series("alpha", SEVEN, ("fs/new.c", "", "new\n"))
+        with mock.patch.object(tree, "am", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
+            tree.apply(repo, self.on, [one])
+        place = project.cache() / "tree/v0/apply"
+        bad = put(self.dir / "bad.patch", one.patches(self.on)[0].read_text().replace("-line 7\n", "-line X\n"))
+        with self.assertRaises(subprocess.CalledProcessError):
+            git("am", "-q", one.patches(self.on)[1], bad, cwd=place)
+        put(place / "fs/pipe.c", "half\n")
+        put(place / "fs/half.c", "half\n")
+        git("add", "fs/half.c", cwd=place)
+        self.assertEqual(tree.worktree(repo, "apply", "v9.1.2"), place)
+        self.assertEqual((git("status", "--porcelain", cwd=place), list(repo.glob("**/rebase-apply"))), ("", []))
+        self.assertEqual(git("rev-parse", "HEAD", cwd=place), git("rev-parse", "v9.1.2^{commit}", cwd=repo))
+        self.assertEqual(git("show", f"{tree.apply(repo, self.on, [one])}:fs/new.c", cwd=repo), "new")
+
+    def test_made_again(self):
+        """A worktree that somebody removed is made again."""
+        repo = self.imported()
+        path = tree.worktree(repo, "build", "v9.1.2")
+        path.rename(self.dir / "gone")
+        self.assertEqual(tree.worktree(repo, "build", "v9.1.2"), path)
+        self.assertTrue((path / "fs/pipe.c").exists())
+
+
+class EditTree(KernelCase):
+    """tree.edit_tree()."""
+
+    def setUp(self):
+        super().setUp()
+        self.repo = self.imported()
+        self.one = self.series("alpha", SEVEN)
+        self.path = tree.edit_tree(self.repo, self.on, self.one)
+
+    def head(self) -> str:
+        """The commit that the edited tree is at."""
+        return git("rev-parse", "HEAD", cwd=self.path)
+
+    def edit_patch(self) -> None:
+        """Change the topic's patch, as `git pull` would."""
+        patch = self.one.patches(self.on)[0]
+        patch.write_text(patch.read_text().replace("+line seven", "+line 7.0"))
+
+    def test_branch(self):
+        """The tree is on the topic's branch, with the series on it."""
+        self.assertEqual(git("symbolic-ref", "--short", "HEAD", cwd=self.path), "alpha")
+        self.assertEqual(self.head(), tree.apply(self.repo, self.on, [self.one]))
+
+    def test_follows_the_patches(self):
+        """Where there is no work in it, it follows the patches."""
+        self.edit_patch()
+        tree.edit_tree(self.repo, self.on, self.one)
+        self.assertIn("line 7.0\n", (self.path / "fs/pipe.c").read_text())
+        self.assertEqual(git("symbolic-ref", "--short", "HEAD", cwd=self.path), "alpha")
+
+    def test_own_commits(self):
+        """The user's commits are left alone, also when the patches change."""
+        put(self.path / "fs/pipe.c", "mine\n")
+        git("commit", "-q", "-a", "-m", "mine", cwd=self.path)
+        mine = self.head()
+        for _ in range(2):
+            self.assertEqual(tree.edit_tree(self.repo, self.on, self.one), self.path)
+            self.assertEqual(self.head(), mine)
+            self.edit_patch()
+        self.assertIn("left as it is", self.said.getvalue())
+
+    def test_own_changes(self):
+        """So are changes that are not committed."""
+        before = self.head()
+        put(self.path / "fs/pipe.c", "mine\n")
+        self.edit_patch()
+        tree.edit_tree(self.repo, self.on, self.one)
+        self.assertEqual(((self.path / "fs/pipe.c").read_text(), self.head()), ("mine\n", before))
+
+    def test_removed_by_hand(self):
+        """Where somebody removed the directory, the user's commits are there
+        again, and left alone from then on."""
+        put(self.path / "fs/pipe.c", "mine\n")
+        git("commit", "-q", "-a", "-m", "mine", cwd=self.path)
+        mine = self.head()
+        shutil.rmtree(self.path)
+        for _ in range(2):
+            self.assertEqual(tree.edit_tree(self.repo, self.on, self.one), self.path)
+            self.assertEqual(((self.path / "fs/pipe.c").read_text(), self.head()), ("mine\n", mine))
+            self.assertEqual(git("symbolic-ref", "--short", "HEAD", cwd=self.path), "alpha")
+            self.edit_patch()
+
+    def test_removed_by_hand_without_work(self):
+        """Where there was no work in it, the new tree follows the patches."""
+        shutil.rmtree(self.path)
+        self.edit_patch()
+        tree.edit_tree(self.repo, self.on, self.one)
+        self.assertIn("line 7.0\n", (self.path / "fs/pipe.c").read_text())
+        self.assertNotIn("commits of the branch", self.said.getvalue())
+
+    def test_without_patches(self):
+        """A new topic begins on the base."""
+        path = tree.edit_tree(self.repo, self.on, self.topic("beta"))
+        self.assertEqual(git("rev-parse", "HEAD", cwd=path), git("rev-parse", "v9.1.2^{commit}", cwd=self.repo))
+
+
+class Explain(KernelCase):
+    """tree.explain()."""
+
+    def test_messages(self):
+        """The hunk where git names one, else what git says, else that it is silent."""
+        patch = self.dir / "alpha/v0/0001-x.patch"
+        for message, words in (("error: patch failed: mm/filemap.c:123\nerror: mm/filemap.c: patch does not apply",
+                                "mm/filemap.c line 123"),
+                               ("error: mm/gone.c: No such file or directory", "mm/gone.c: No such file"),
+                               ("fatal: corrupt patch at line 7", "corrupt patch at line 7"),
+                               ("", "no reason")):
+            text = tree.explain("alpha", patch, message)
+            self.assertIn(words, text)
+            self.assertIn("alpha/0001-x.patch", text)

@@ -1,0 +1,2992 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Semantics of anonymous pipes which user space relies on.
+ *
+ * anon_pipe_write() and anon_pipe_read() allocate, copy and free pages under
+ * pipe->mutex.  Moving any of that out of the mutex must not be visible from
+ * user space, so nail down everything which is visible: which bytes arrive,
+ * which errors win over which, what a partial write counts, how writes are laid
+ * out in the slots of the ring, who is woken up when, and that pages shared
+ * with somebody else are never written to.  The expectations are those of
+ * Linux 6.18, including the odd ones.
+ *
+ * Every test runs twice.  With __GFP_ACCOUNT, some ways to allocate pages
+ * (e.g. alloc_pages_bulk()) behave differently once a memory cgroup other than
+ * the root exists, so the child_memcg variant runs in one of its own, while
+ * the root_memcg variant runs in the root if it may go there, or else in
+ * whatever cgroup it was started in.
+ *
+ * All data are patterns in which every byte depends on who wrote it and on its
+ * position, and all data are verified.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Signed, as are all lengths here, because of what they are compared with. */
+#define ARRAY_SIZE(arr)		((ssize_t)(sizeof(arr) / sizeof((arr)[0])))
+
+#include "../kselftest_harness.h"
+
+#ifndef O_NOTIFICATION_PIPE
+#define O_NOTIFICATION_PIPE	O_EXCL
+#endif
+
+#ifndef RWF_NOSIGNAL
+#define RWF_NOSIGNAL		0x00000100
+#endif
+
+/* What a pipe has by default, and what an unprivileged user may ask for. */
+#define DEF_SLOTS		16
+#define MAX_SIZE		(1024 * 1024)
+#define BIG_SLOTS		256
+
+/* How long to wait for something which ought to happen at once. */
+#define WAIT_MS			20000
+/* For tests which do more work; emulation with KASAN is very slow. */
+#define LONG_TIMEOUT		180
+
+/* The pattern of the pages which are only written to fill up a pipe. */
+#define FILLER			0xf111u
+
+static ssize_t psz;
+
+static ssize_t max(ssize_t a, ssize_t b)
+{
+	return a > b ? a : b;
+}
+
+static ssize_t min(ssize_t a, ssize_t b)
+{
+	return a < b ? a : b;
+}
+
+static long now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000L + ts.tv_nsec / 1000000;
+}
+
+static void pause_ms(long ms)
+{
+	struct timespec ts = { .tv_nsec = ms * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* Poll for a condition; evaluates to whether it came true in time. */
+#define WAIT_FOR(cond) ({					\
+	long __end = now_ms() + WAIT_MS;			\
+	bool __ok;						\
+								\
+	while (!(__ok = (cond)) && now_ms() < __end)		\
+		pause_ms(1);					\
+	__ok;							\
+})
+
+/*
+ * Patterns
+ */
+
+static unsigned char pattern(unsigned int seed, ssize_t pos)
+{
+	return (((uint32_t)pos + seed * 40503u) * 2654435761u) >> 24;
+}
+
+static void fill(unsigned char *buf, ssize_t len, unsigned int seed, ssize_t pos)
+{
+	ssize_t i;
+
+	for (i = 0; i < len; i++)
+		buf[i] = pattern(seed, pos + i);
+}
+
+/* The index of the first wrong byte, or -1 */
+static ssize_t mismatch(const unsigned char *buf, ssize_t len, unsigned int seed,
+			ssize_t pos)
+{
+	ssize_t i;
+
+	for (i = 0; i < len; i++)
+		if (buf[i] != pattern(seed, pos + i))
+			return i;
+	return -1;
+}
+
+static unsigned int next_random(unsigned int *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 8;
+}
+
+/*
+ * Small files: cgroup, debugfs and proc
+ */
+
+static int write_file_at(const char *dir, const char *name, const char *val)
+{
+	char path[PATH_MAX];
+	ssize_t ret;
+	int fd, err;
+
+	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, val, strlen(val));
+	err = errno;
+	close(fd);
+	return ret < 0 ? -err : 0;
+}
+
+static int read_file_at(const char *dir, const char *name, char *val, ssize_t size)
+{
+	char path[PATH_MAX];
+	ssize_t ret;
+	int fd, err;
+
+	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = read(fd, val, size - 1);
+	err = errno;
+	close(fd);
+	if (ret < 0)
+		return -err;
+	val[ret] = '\0';
+	return 0;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+	ssize_t len = strlen(word);
+	const char *p = list;
+
+	while ((p = strstr(p, word))) {
+		if ((p == list || isspace((unsigned char)p[-1])) &&
+		    (!p[len] || isspace((unsigned char)p[len])))
+			return true;
+		p += len;
+	}
+	return false;
+}
+
+/* A file system which is mounted somewhere, or a private mount of it. */
+struct fs_mount {
+	char path[128];
+	bool mounted;
+};
+
+static bool find_mount(const char *type, struct fs_mount *m)
+{
+	char fstype[64], line[1024];
+	bool found = false;
+	FILE *f;
+
+	f = fopen("/proc/self/mounts", "re");
+	if (!f)
+		return false;
+	while (!found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "%*s %127s %63s", m->path, fstype) == 2 &&
+			!strcmp(fstype, type);
+	fclose(f);
+	return found;
+}
+
+static int make_temp_dir(char *path, ssize_t size)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	if (snprintf(path, size, "%s/pipe_test.XXXXXX", tmp ?: "/tmp") >= (int)size)
+		return -ENAMETOOLONG;
+	return mkdtemp(path) ? 0 : -errno;
+}
+
+static int get_mount(const char *type, struct fs_mount *m)
+{
+	int ret;
+
+	if (find_mount(type, m))
+		return 0;
+
+	ret = make_temp_dir(m->path, sizeof(m->path));
+	if (ret)
+		return ret;
+	if (mount(type, m->path, type, 0, NULL)) {
+		ret = -errno;
+		rmdir(m->path);
+		return ret;
+	}
+	m->mounted = true;
+	return 0;
+}
+
+static void put_mount(struct fs_mount *m)
+{
+	if (!m->mounted)
+		return;
+	umount2(m->path, MNT_DETACH);
+	rmdir(m->path);
+	m->mounted = false;
+}
+
+/*
+ * Fixture
+ */
+
+static const char * const fault_knobs[] = {
+	"min-order", "ignore-gfp-highmem", "ignore-gfp-wait", "verbose",
+};
+
+struct child {
+	struct fs_mount cgroup;
+	char memcg[256];
+	bool memory_enabled;
+};
+
+FIXTURE(pipe)
+{
+	int p[2];
+	struct child child;
+	/* Undone by the parent, so that a failed assertion leaves no traces. */
+	struct fs_mount debugfs;
+	char fault_dir[256];
+	char fault_saved[ARRAY_SIZE(fault_knobs)][32];
+	char temp_dir[128];
+};
+
+FIXTURE_VARIANT(pipe)
+{
+	bool child_memcg;
+};
+
+FIXTURE_VARIANT_ADD(pipe, root_memcg)
+{
+	.child_memcg = false,
+};
+
+FIXTURE_VARIANT_ADD(pipe, child_memcg)
+{
+	.child_memcg = true,
+};
+
+static void memcg_cleanup(struct child *child)
+{
+	if (child->memcg[0]) {
+		write_file_at(child->memcg, "cgroup.kill", "1");
+		(void)WAIT_FOR(!rmdir(child->memcg) || errno != EBUSY);
+		child->memcg[0] = '\0';
+	}
+	if (child->memory_enabled) {
+		write_file_at(child->cgroup.path, "cgroup.subtree_control", "-memory");
+		child->memory_enabled = false;
+	}
+	put_mount(&child->cgroup);
+}
+
+/* Returns NULL, or which step failed, with the error in errno. */
+static const char *memcg_enter(struct child *child)
+{
+	char buf[1024];
+	int ret;
+
+	ret = get_mount("cgroup2", &child->cgroup);
+	if (ret) {
+		errno = -ret;
+		return "mount of cgroup2";
+	}
+
+	ret = read_file_at(child->cgroup.path, "cgroup.controllers", buf, sizeof(buf));
+	if (!ret && !has_word(buf, "memory"))
+		ret = -EOPNOTSUPP;
+	if (ret) {
+		errno = -ret;
+		return "look for the memory controller in cgroup2";
+	}
+
+	/*
+	 * The root cgroup may have processes of its own and still enable
+	 * controllers for its children.  If this is merely the root of a
+	 * cgroup namespace with processes in it, then this fails.
+	 */
+	ret = read_file_at(child->cgroup.path, "cgroup.subtree_control", buf, sizeof(buf));
+	if (!ret && !has_word(buf, "memory")) {
+		ret = write_file_at(child->cgroup.path, "cgroup.subtree_control",
+				    "+memory");
+		child->memory_enabled = !ret;
+	}
+	if (ret) {
+		errno = -ret;
+		return "enable of the memory controller";
+	}
+
+	snprintf(buf, sizeof(buf), "%s/pipe_test.%d", child->cgroup.path, getpid());
+	if (mkdir(buf, 0755))
+		return "mkdir of a memory cgroup";
+	memcpy(child->memcg, buf, sizeof(child->memcg) - 1);
+
+	ret = write_file_at(child->memcg, "cgroup.procs", "0");
+	if (ret) {
+		errno = -ret;
+		return "move to the memory cgroup";
+	}
+	return NULL;
+}
+
+FIXTURE_SETUP(pipe)
+{
+	psz = sysconf(_SC_PAGESIZE);
+
+	if (variant->child_memcg) {
+		const char *step = memcg_enter(&self->child);
+
+		if (step) {
+			int err = errno;
+
+			/* There is no teardown after a setup which skips. */
+			memcg_cleanup(&self->child);
+			SKIP(return, "%s failed: %s", step, strerror(err));
+		}
+	} else if (find_mount("cgroup2", &self->child.cgroup)) {
+		/* Only root can, and it does not matter much. */
+		write_file_at(self->child.cgroup.path, "cgroup.procs", "0");
+	}
+
+	ASSERT_EQ(0, pipe2(self->p, O_CLOEXEC));
+}
+
+FIXTURE_TEARDOWN_PARENT(pipe)
+{
+	ssize_t i;
+
+	for (i = 0; i < ARRAY_SIZE(fault_knobs); i++)
+		if (self->fault_saved[i][0])
+			write_file_at(self->fault_dir, fault_knobs[i],
+				      self->fault_saved[i]);
+	put_mount(&self->debugfs);
+
+	if (self->temp_dir[0]) {
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s/fifo", self->temp_dir);
+		unlink(path);
+		rmdir(self->temp_dir);
+	}
+
+	memcg_cleanup(&self->child);
+}
+
+/*
+ * Helpers which work on a pipe
+ */
+
+static void set_flag(struct __test_metadata *_metadata, int fd, int flag, bool on)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	ASSERT_GE(flags, 0);
+	flags = on ? flags | flag : flags & ~flag;
+	ASSERT_EQ(0, fcntl(fd, F_SETFL, flags));
+}
+
+static ssize_t nr_slots(int fd)
+{
+	return fcntl(fd, F_GETPIPE_SZ) / psz;
+}
+
+/* Some tests need to know the size of the ring, so do not rely on defaults. */
+static void set_slots(struct __test_metadata *_metadata, int fd, ssize_t nr)
+{
+	ASSERT_EQ((int)(nr * psz), fcntl(fd, F_SETPIPE_SZ, (int)(nr * psz)));
+	ASSERT_EQ(nr, nr_slots(fd));
+}
+
+/* As large as it gets, but not larger than BIG_SLOTS */
+static ssize_t set_big(int fd)
+{
+	if (fcntl(fd, F_SETPIPE_SZ, (int)(BIG_SLOTS * psz)) < 0)
+		(void)fcntl(fd, F_SETPIPE_SZ, (int)max(MAX_SIZE, psz));
+	return nr_slots(fd);
+}
+
+static ssize_t nr_bytes(struct __test_metadata *_metadata, int fd)
+{
+	int n = -1;
+
+	ASSERT_EQ(0, ioctl(fd, FIONREAD, &n));
+	ASSERT_GE(n, 0);
+	return n;
+}
+
+static unsigned char *alloc_buf(struct __test_metadata *_metadata, ssize_t len)
+{
+	unsigned char *buf = malloc(len + 1);
+
+	ASSERT_NE(NULL, buf);
+	return buf;
+}
+
+/* Write a piece of a pattern; returns what write() returned. */
+static ssize_t try_put(struct __test_metadata *_metadata, int fd, ssize_t len,
+		       unsigned int seed, ssize_t pos)
+{
+	unsigned char *buf = alloc_buf(_metadata, len);
+	ssize_t ret;
+	int err;
+
+	fill(buf, len, seed, pos);
+	ret = write(fd, buf, len);
+	err = errno;
+	free(buf);
+	errno = err;
+	return ret;
+}
+
+static void put(struct __test_metadata *_metadata, int fd, ssize_t len,
+		unsigned int seed, ssize_t pos)
+{
+	ssize_t ret = try_put(_metadata, fd, len, seed, pos);
+
+	ASSERT_EQ(len, ret) {
+		TH_LOG("write of %zd bytes: %s", len, ret < 0 ? strerror(errno) : "short");
+	}
+}
+
+/* Read exactly @len bytes in reads of at most @chunk bytes and verify them. */
+static void get_chunks(struct __test_metadata *_metadata, int fd, ssize_t len,
+		       unsigned int seed, ssize_t pos, ssize_t chunk)
+{
+	unsigned char *buf = alloc_buf(_metadata, chunk);
+	ssize_t done = 0;
+
+	while (done < len) {
+		ssize_t want = min(len - done, chunk);
+		ssize_t ret = read(fd, buf, want);
+
+		ASSERT_GT(ret, 0) {
+			TH_LOG("at %zd of %zd bytes: %s", done, len,
+			       ret ? strerror(errno) : "end of file");
+		}
+		ASSERT_LE(ret, want);
+		ASSERT_EQ(-1, mismatch(buf, ret, seed, pos + done)) {
+			TH_LOG("wrong byte at %zd of %zd",
+			       done + mismatch(buf, ret, seed, pos + done), len);
+		}
+		done += ret;
+	}
+	free(buf);
+}
+
+static void get(struct __test_metadata *_metadata, int fd, ssize_t len,
+		unsigned int seed, ssize_t pos)
+{
+	get_chunks(_metadata, fd, len, seed, pos, len ?: 1);
+}
+
+static bool polls(int fd, short event)
+{
+	struct pollfd pfd = { .fd = fd, .events = event };
+
+	return poll(&pfd, 1, 0) == 1 && (pfd.revents & event);
+}
+
+static void expect_empty(struct __test_metadata *_metadata, int fd)
+{
+	ASSERT_EQ(0, nr_bytes(_metadata, fd));
+	ASSERT_FALSE(polls(fd, POLLIN));
+}
+
+/*
+ * Write whole pages until the pipe is full; returns how many.  Whole pages are
+ * never merged, so this is the number of free slots.
+ */
+static ssize_t fill_slots(struct __test_metadata *_metadata, int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	ssize_t n = 0;
+	ssize_t ret;
+
+	set_flag(_metadata, fd, O_NONBLOCK, true);
+	while ((ret = try_put(_metadata, fd, psz, FILLER, 0)) == psz)
+		n++;
+	ASSERT_EQ(-1, ret);
+	ASSERT_EQ(EAGAIN, errno);
+	ASSERT_EQ(0, fcntl(fd, F_SETFL, flags));
+	return n;
+}
+
+static void drain_filler(struct __test_metadata *_metadata, int fd, ssize_t n)
+{
+	while (n--)
+		get(_metadata, fd, psz, FILLER, 0);
+}
+
+/*
+ * Expect that the pipe holds exactly @nr slots with these lengths and the
+ * pattern from @pos on, and consume them.
+ *
+ * A slot becomes free, and with it a full pipe becomes writable, when its last
+ * byte is read.
+ */
+static void expect_layout(struct __test_metadata *_metadata, const int p[2],
+			  unsigned int seed, ssize_t pos, const ssize_t *lens,
+			  ssize_t nr)
+{
+	ssize_t slots = nr_slots(p[1]);
+	ssize_t i;
+
+	ASSERT_EQ(slots - nr, fill_slots(_metadata, p[1]));
+
+	for (i = 0; i < nr; i++) {
+		get(_metadata, p[0], lens[i] - 1, seed, pos);
+		ASSERT_FALSE(polls(p[1], POLLOUT)) {
+			TH_LOG("slot %zd is shorter than %zd", i, lens[i]);
+		}
+		get(_metadata, p[0], 1, seed, pos + lens[i] - 1);
+		ASSERT_TRUE(polls(p[1], POLLOUT)) {
+			TH_LOG("slot %zd is longer than %zd", i, lens[i]);
+		}
+		ASSERT_EQ(1, fill_slots(_metadata, p[1]));
+		pos += lens[i];
+	}
+
+	drain_filler(_metadata, p[0], slots);
+	expect_empty(_metadata, p[0]);
+}
+
+#define EXPECT_LAYOUT(p, seed, pos, ...) do {				\
+	const ssize_t __lens[] = { __VA_ARGS__ };			\
+									\
+	expect_layout(_metadata, p, seed, pos, __lens, ARRAY_SIZE(__lens)); \
+} while (0)
+
+/* After an error, the pipe must be as good as new. */
+static void expect_works(struct __test_metadata *_metadata, const int p[2])
+{
+	expect_empty(_metadata, p[0]);
+	put(_metadata, p[1], 2 * psz + 77, 99, 0);
+	EXPECT_LAYOUT(p, 99, 0, psz, psz, 77);
+}
+
+/*
+ * A buffer of @good bytes which ends right before memory which cannot be
+ * accessed, either because of its protection or because there is nothing.
+ * It is not a kernel address, which would be refused before the pipe sees it.
+ */
+struct guarded {
+	unsigned char *map;
+	ssize_t map_len;
+	unsigned char *buf;
+};
+
+static void guarded_alloc(struct __test_metadata *_metadata, struct guarded *g,
+			  ssize_t good, ssize_t bad, bool unmap)
+{
+	ssize_t good_len = (good + psz - 1) / psz * psz;
+	ssize_t bad_len = (bad + psz - 1) / psz * psz;
+	int ret;
+
+	g->map_len = good_len + bad_len;
+	g->map = mmap(NULL, g->map_len, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	ASSERT_NE(MAP_FAILED, g->map);
+	if (unmap)
+		ret = munmap(g->map + good_len, bad_len);
+	else
+		ret = mprotect(g->map + good_len, bad_len, PROT_NONE);
+	ASSERT_EQ(0, ret);
+	g->buf = g->map + good_len - good;
+}
+
+static void guarded_free(struct guarded *g)
+{
+	munmap(g->map, g->map_len);
+}
+
+/*
+ * Threads: one system call, or a loop of reads, in the background.
+ */
+
+struct io {
+	pthread_t thread;
+	int fd;
+	unsigned char *buf;
+	ssize_t len;
+	bool is_read;
+	bool all;	/* repeat until all of @len is done */
+	ssize_t ret;
+	int err;
+	pid_t tid;
+	bool done;
+};
+
+static void *io_thread(void *arg)
+{
+	struct io *io = arg;
+	ssize_t sum = 0;
+	ssize_t ret;
+
+	__atomic_store_n(&io->tid, (pid_t)syscall(__NR_gettid), __ATOMIC_RELEASE);
+	do {
+		if (io->is_read)
+			ret = read(io->fd, io->buf + sum, io->len - sum);
+		else
+			ret = write(io->fd, io->buf + sum, io->len - sum);
+		io->err = ret < 0 ? errno : 0;
+		if (ret > 0)
+			sum += ret;
+	} while (io->all && ret > 0 && sum < io->len);
+	io->ret = ret < 0 ? ret : sum;
+	__atomic_store_n(&io->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void io_start(struct __test_metadata *_metadata, struct io *io)
+{
+	io->done = false;
+	io->tid = 0;
+	ASSERT_EQ(0, pthread_create(&io->thread, NULL, io_thread, io));
+}
+
+static bool io_done(struct io *io)
+{
+	return __atomic_load_n(&io->done, __ATOMIC_ACQUIRE);
+}
+
+/* Interruptible sleep is what waiting for a pipe is; a mutex shows as D. */
+static bool io_sleeps(struct io *io)
+{
+	pid_t tid = __atomic_load_n(&io->tid, __ATOMIC_ACQUIRE);
+	char name[64], stat[512], *p;
+
+	if (!tid)
+		return false;
+	snprintf(name, sizeof(name), "self/task/%d/stat", tid);
+	if (read_file_at("/proc", name, stat, sizeof(stat)))
+		return false;
+	p = strrchr(stat, ')');
+	return p && p[1] == ' ' && p[2] == 'S';
+}
+
+static void io_wait_blocked(struct __test_metadata *_metadata, struct io *io)
+{
+	ASSERT_TRUE(WAIT_FOR(io_done(io) || io_sleeps(io)));
+	ASSERT_FALSE(io_done(io)) {
+		TH_LOG("did not block: %zd (%s)", io->ret, strerror(io->err));
+	}
+}
+
+static void io_join(struct __test_metadata *_metadata, struct io *io)
+{
+	ASSERT_TRUE(WAIT_FOR(io_done(io)));
+	ASSERT_EQ(0, pthread_join(io->thread, NULL));
+}
+
+static void io_init_write(struct __test_metadata *_metadata, struct io *io, int fd,
+			  ssize_t len, unsigned int seed, ssize_t pos)
+{
+	memset(io, 0, sizeof(*io));
+	io->fd = fd;
+	io->len = len;
+	io->buf = alloc_buf(_metadata, len);
+	fill(io->buf, len, seed, pos);
+}
+
+static void io_init_read(struct __test_metadata *_metadata, struct io *io, int fd,
+			 ssize_t len)
+{
+	memset(io, 0, sizeof(*io));
+	io->fd = fd;
+	io->len = len;
+	io->buf = alloc_buf(_metadata, len);
+	memset(io->buf, 0, len);
+	io->is_read = true;
+}
+
+/*
+ * Signals
+ */
+
+static int nr_signals;
+
+static void count_signal(int sig)
+{
+	(void)sig;
+	__atomic_add_fetch(&nr_signals, 1, __ATOMIC_SEQ_CST);
+}
+
+static int signals(void)
+{
+	return __atomic_load_n(&nr_signals, __ATOMIC_SEQ_CST);
+}
+
+static void count_signals(struct __test_metadata *_metadata, int sig, int flags)
+{
+	struct sigaction sa = {
+		.sa_handler = count_signal,
+		.sa_flags = flags,
+	};
+
+	ASSERT_EQ(0, sigaction(sig, &sa, NULL));
+	__atomic_store_n(&nr_signals, 0, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Records, for tests with several writers
+ */
+
+struct record {
+	unsigned int magic;
+	unsigned int writer;
+	unsigned int seq;
+	unsigned int len;
+};
+
+#define RECORD_MAGIC	0x50495045u
+
+static unsigned int record_seed(const struct record *r)
+{
+	return r->writer * 1000003 + r->seq * 7 + r->len;
+}
+
+static void record_fill(unsigned char *buf, ssize_t len, unsigned int writer,
+			unsigned int seq)
+{
+	struct record r = {
+		.magic = RECORD_MAGIC, .writer = writer, .seq = seq, .len = len,
+	};
+
+	memcpy(buf, &r, sizeof(r));
+	fill(buf + sizeof(r), len - sizeof(r), record_seed(&r), sizeof(r));
+}
+
+#define MAX_WRITERS	4u
+
+/* Take @data apart into whole, undamaged records which are in order. */
+static void expect_records(struct __test_metadata *_metadata,
+			   const unsigned char *data, ssize_t len,
+			   unsigned int *next_seq)
+{
+	while (len) {
+		struct record r;
+
+		ASSERT_GE(len, (ssize_t)sizeof(r));
+		memcpy(&r, data, sizeof(r));
+		ASSERT_EQ(RECORD_MAGIC, r.magic);
+		ASSERT_LT(r.writer, MAX_WRITERS);
+		ASSERT_EQ(next_seq[r.writer], r.seq);
+		ASSERT_GE(r.len, sizeof(r));
+		ASSERT_LE(r.len, len);
+		ASSERT_EQ(-1, mismatch(data + sizeof(r), r.len - sizeof(r),
+				       record_seed(&r), sizeof(r))) {
+			TH_LOG("writer %u, record %u of %u bytes is torn",
+			       r.writer, r.seq, r.len);
+		}
+		next_seq[r.writer]++;
+		data += r.len;
+		len -= r.len;
+	}
+}
+
+struct record_writer {
+	struct __test_metadata *_metadata;
+	pthread_t thread;
+	pthread_barrier_t *barrier;
+	int fd;
+	unsigned int id;
+	unsigned int seq;
+	unsigned int count;
+	ssize_t min_len;
+	ssize_t max_len;
+};
+
+static ssize_t record_len(const struct record_writer *w, unsigned int seq)
+{
+	unsigned int rnd = w->id * 77 + seq;
+
+	/* The limit itself is the most interesting length. */
+	if (seq % 4 == 3)
+		return w->max_len;
+	return w->min_len + next_random(&rnd) % (w->max_len - w->min_len + 1);
+}
+
+static void *record_thread(void *arg)
+{
+	struct record_writer *w = arg;
+	struct __test_metadata *_metadata = w->_metadata;
+	unsigned char *buf = alloc_buf(_metadata, w->count * w->max_len);
+	unsigned int i;
+
+	/* Have everything ready, in order to collide with the others. */
+	for (i = 0; i < w->count; i++)
+		record_fill(buf + i * w->max_len, record_len(w, w->seq + i),
+			    w->id, w->seq + i);
+
+	pthread_barrier_wait(w->barrier);
+	for (i = 0; i < w->count; i++, w->seq++) {
+		ssize_t len = record_len(w, w->seq);
+		ssize_t ret;
+
+		while ((ret = write(w->fd, buf + i * w->max_len, len)) < 0) {
+			struct pollfd pfd = { .fd = w->fd, .events = POLLOUT };
+
+			/* Only if the pipe is not blocking */
+			ASSERT_EQ(EAGAIN, errno);
+			ASSERT_EQ(1, poll(&pfd, 1, WAIT_MS));
+		}
+		ASSERT_EQ(len, ret);
+	}
+	free(buf);
+	return NULL;
+}
+
+/* Returns how many bytes they are going to write. */
+static ssize_t start_record_writers(struct __test_metadata *_metadata,
+				    struct record_writer *w, unsigned int nr,
+				    pthread_barrier_t *barrier)
+{
+	ssize_t total = 0;
+	unsigned int i, j;
+
+	ASSERT_EQ(0, pthread_barrier_init(barrier, NULL, nr + 1));
+	for (i = 0; i < nr; i++) {
+		w[i]._metadata = _metadata;
+		w[i].barrier = barrier;
+		w[i].id = i;
+		for (j = 0; j < w[i].count; j++)
+			total += record_len(&w[i], w[i].seq + j);
+		ASSERT_EQ(0, pthread_create(&w[i].thread, NULL, record_thread, &w[i]));
+	}
+	return total;
+}
+
+static void join_record_writers(struct __test_metadata *_metadata,
+				struct record_writer *w, unsigned int nr,
+				pthread_barrier_t *barrier)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		ASSERT_EQ(0, pthread_join(w[i].thread, NULL));
+	pthread_barrier_destroy(barrier);
+}
+
+/*
+ * The tests
+ */
+
+TEST_F(pipe, roundtrip_lengths)
+{
+	const ssize_t chunks[] = {
+		1, 7, 509, PIPE_BUF - 1, psz - 1, psz, psz + 1, 3 * psz + 5,
+	};
+	const ssize_t around[] = { PIPE_BUF, psz, 2 * psz, 3 * psz, 15 * psz,
+				  16 * psz, 17 * psz };
+	ssize_t slots = set_big(self->p[1]);
+	unsigned int seed = 1;
+	ssize_t i, len;
+
+	for (i = 0; i < ARRAY_SIZE(around); i++) {
+		for (len = around[i] - 2; len <= around[i] + 2; len++) {
+			ssize_t chunk = chunks[seed % ARRAY_SIZE(chunks)];
+
+			if ((len + psz - 1) / psz > slots)
+				continue;
+			/* Byte by byte is too slow for the longer ones. */
+			if (len > 4 * psz)
+				chunk = max(chunk, 509);
+			put(_metadata, self->p[1], len, seed, 0);
+			ASSERT_EQ(len, nr_bytes(_metadata, self->p[0]));
+			get_chunks(_metadata, self->p[0], len, seed, 0, chunk);
+			expect_empty(_metadata, self->p[0]);
+			seed++;
+		}
+	}
+	for (len = 1; len <= 3; len++) {
+		put(_metadata, self->p[1], len, seed, 0);
+		get(_metadata, self->p[0], len, seed, 0);
+		expect_empty(_metadata, self->p[0]);
+		seed++;
+	}
+}
+
+/* End of file comes after the data, and not before the last writer is gone. */
+TEST_F(pipe, end_of_file)
+{
+	int dup_fd = dup(self->p[1]);
+	char c;
+
+	ASSERT_GE(dup_fd, 0);
+	put(_metadata, self->p[1], psz + 1, 1, 0);
+	ASSERT_EQ(0, close(self->p[1]));
+	ASSERT_FALSE(polls(self->p[0], POLLHUP));
+	ASSERT_EQ(0, close(dup_fd));
+	ASSERT_TRUE(polls(self->p[0], POLLHUP));
+	ASSERT_TRUE(polls(self->p[0], POLLIN));
+	get_chunks(_metadata, self->p[0], psz + 1, 1, 0, 1000);
+	ASSERT_EQ(0, read(self->p[0], &c, 1));
+	ASSERT_TRUE(polls(self->p[0], POLLHUP));
+	ASSERT_FALSE(polls(self->p[0], POLLIN));
+}
+
+TEST_F(pipe, zero_length)
+{
+	struct guarded g;
+	char c;
+
+	count_signals(_metadata, SIGPIPE, 0);
+	guarded_alloc(_metadata, &g, 0, psz, false);
+
+	/* Neither blocks on an empty pipe, nor looks at the buffer. */
+	ASSERT_EQ(0, read(self->p[0], &c, 0));
+	ASSERT_EQ(0, read(self->p[0], g.buf, 0));
+	ASSERT_EQ(0, write(self->p[1], &c, 0));
+	ASSERT_EQ(0, write(self->p[1], g.buf, 0));
+	expect_empty(_metadata, self->p[0]);
+
+	/* Nor does it block on a full one. */
+	fill_slots(_metadata, self->p[1]);
+	ASSERT_EQ(0, write(self->p[1], &c, 0));
+	ASSERT_EQ(0, read(self->p[0], &c, 0));
+
+	/* Nor is it an error if there is nobody to read it. */
+	ASSERT_EQ(0, close(self->p[0]));
+	ASSERT_EQ(0, write(self->p[1], &c, 0));
+	ASSERT_EQ(0, signals());
+	guarded_free(&g);
+}
+
+/*
+ * How writes are laid out in slots.  A write first puts its first
+ * len % page size bytes at the end of the last slot, if all of them fit, and
+ * then takes a slot per page.
+ */
+TEST_F(pipe, merge_layout)
+{
+	ssize_t unit = psz / 8;
+	ssize_t i;
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+
+	/* Small writes share a slot, until it is full. */
+	for (i = 0; i < 9; i++)
+		put(_metadata, self->p[1], unit, 1, i * unit);
+	ASSERT_EQ(9 * unit, nr_bytes(_metadata, self->p[0]));
+	EXPECT_LAYOUT(self->p, 1, 0, psz, unit);
+
+	/* It is the first bytes of a large write which are merged. */
+	put(_metadata, self->p[1], 100, 2, 0);
+	put(_metadata, self->p[1], psz + 200, 2, 100);
+	EXPECT_LAYOUT(self->p, 2, 0, 300, psz);
+
+	/* They just fit. */
+	put(_metadata, self->p[1], psz - 1, 3, 0);
+	put(_metadata, self->p[1], 2 * psz + 1, 3, psz - 1);
+	EXPECT_LAYOUT(self->p, 3, 0, psz, psz, psz);
+
+	/* They just do not fit: all or nothing. */
+	put(_metadata, self->p[1], psz - 1, 4, 0);
+	put(_metadata, self->p[1], 2 * psz + 2, 4, psz - 1);
+	EXPECT_LAYOUT(self->p, 4, 0, psz - 1, psz, psz, 2);
+
+	put(_metadata, self->p[1], 100, 5, 0);
+	put(_metadata, self->p[1], psz - 99, 5, 100);
+	EXPECT_LAYOUT(self->p, 5, 0, 100, psz - 99);
+
+	/* Whole pages are never merged. */
+	put(_metadata, self->p[1], 100, 6, 0);
+	put(_metadata, self->p[1], 2 * psz, 6, 100);
+	EXPECT_LAYOUT(self->p, 6, 0, 100, psz, psz);
+
+	/* With nothing to merge with, the odd bytes come last... */
+	put(_metadata, self->p[1], psz + 10, 7, 0);
+	/* ...where the next write can be merged with them. */
+	put(_metadata, self->p[1], psz + 20, 7, psz + 10);
+	EXPECT_LAYOUT(self->p, 7, 0, psz, 30, psz);
+
+	put(_metadata, self->p[1], psz + 10, 8, 0);
+	put(_metadata, self->p[1], 3 * psz - 5, 8, psz + 10);
+	put(_metadata, self->p[1], 5, 8, 4 * psz + 5);
+	put(_metadata, self->p[1], 1, 8, 4 * psz + 10);
+	EXPECT_LAYOUT(self->p, 8, 0, psz, 10, psz, psz, psz, 1);
+}
+
+/* Bytes which were read do not make room for others in the same slot. */
+TEST_F(pipe, merge_after_read)
+{
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+
+	put(_metadata, self->p[1], psz - 100, 1, 0);
+	get(_metadata, self->p[0], psz - 200, 1, 0);
+	put(_metadata, self->p[1], 101, 1, psz - 100);
+	EXPECT_LAYOUT(self->p, 1, psz - 200, 100, 101);
+
+	put(_metadata, self->p[1], psz - 100, 2, 0);
+	get(_metadata, self->p[0], psz - 200, 2, 0);
+	put(_metadata, self->p[1], 100, 2, psz - 100);
+	EXPECT_LAYOUT(self->p, 2, psz - 200, 200);
+
+	/* Nor does anything remain of a slot which was read altogether. */
+	put(_metadata, self->p[1], 100, 3, 0);
+	get(_metadata, self->p[0], 100, 3, 0);
+	put(_metadata, self->p[1], psz - 50, 3, 100);
+	EXPECT_LAYOUT(self->p, 3, 100, psz - 50);
+}
+
+/* A pipe with no free slots can still have room for a merge. */
+TEST_F(pipe, merge_into_full_pipe)
+{
+	ssize_t slots = DEF_SLOTS;
+	ssize_t bytes = 100;
+	struct guarded bad;
+	ssize_t i;
+
+	set_slots(_metadata, self->p[1], slots);
+	set_flag(_metadata, self->p[1], O_NONBLOCK, true);
+	guarded_alloc(_metadata, &bad, 0, 2 * psz, false);
+
+	for (i = 0; i < slots - 1; i++)
+		put(_metadata, self->p[1], psz, FILLER, 0);
+	put(_metadata, self->p[1], 100, 1, 0);
+	ASSERT_FALSE(polls(self->p[1], POLLOUT));
+
+	put(_metadata, self->p[1], 50, 1, bytes);
+	bytes += 50;
+
+	/* A large write is cut short after the part which is merged. */
+	ASSERT_EQ(30, try_put(_metadata, self->p[1], 2 * psz + 30, 1, bytes));
+	bytes += 30;
+
+	ASSERT_EQ(-1, try_put(_metadata, self->p[1], psz, 1, bytes));
+	ASSERT_EQ(EAGAIN, errno);
+	ASSERT_EQ(-1, try_put(_metadata, self->p[1], psz - bytes + 1, 1, bytes));
+	ASSERT_EQ(EAGAIN, errno);
+
+	/* It looks at the buffer only if it could be merged. */
+	ASSERT_EQ(-1, write(self->p[1], bad.buf, 20));
+	ASSERT_EQ(EFAULT, errno);
+	ASSERT_EQ(-1, write(self->p[1], bad.buf, psz + 20));
+	ASSERT_EQ(EFAULT, errno);
+	ASSERT_EQ(-1, write(self->p[1], bad.buf, psz));
+	ASSERT_EQ(EAGAIN, errno);
+	ASSERT_EQ(-1, write(self->p[1], bad.buf, psz - bytes + 1));
+	ASSERT_EQ(EAGAIN, errno);
+
+	put(_metadata, self->p[1], psz - bytes, 1, bytes);
+
+	drain_filler(_metadata, self->p[0], slots - 1);
+	get(_metadata, self->p[0], psz, 1, 0);
+	expect_works(_metadata, self->p);
+	guarded_free(&bad);
+}
+
+TEST_F(pipe, packets)
+{
+	unsigned char *buf = alloc_buf(_metadata, 8 * psz);
+	int p[2];
+	ssize_t i;
+
+	ASSERT_EQ(0, pipe2(p, O_CLOEXEC | O_DIRECT | O_NONBLOCK));
+	set_slots(_metadata, p[1], DEF_SLOTS);
+
+	/* A packet per read, and what does not fit the buffer is lost. */
+	put(_metadata, p[1], 100, 1, 0);
+	put(_metadata, p[1], 50, 2, 0);
+	put(_metadata, p[1], 20, 3, 0);
+	ASSERT_EQ(170, nr_bytes(_metadata, p[0]));
+	ASSERT_EQ(10, read(p[0], buf, 10));
+	ASSERT_EQ(-1, mismatch(buf, 10, 1, 0));
+	ASSERT_EQ(50, read(p[0], buf, 8 * psz));
+	ASSERT_EQ(-1, mismatch(buf, 50, 2, 0));
+	ASSERT_EQ(20, read(p[0], buf, 20));
+	ASSERT_EQ(-1, mismatch(buf, 20, 3, 0));
+	expect_empty(_metadata, p[0]);
+
+	/* A large write makes several. */
+	put(_metadata, p[1], 3 * psz + 10, 4, 0);
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(psz, read(p[0], buf, 8 * psz));
+		ASSERT_EQ(-1, mismatch(buf, psz, 4, i * psz));
+	}
+	ASSERT_EQ(10, read(p[0], buf, 8 * psz));
+	ASSERT_EQ(-1, mismatch(buf, 10, 4, 3 * psz));
+	expect_empty(_metadata, p[0]);
+
+	/* No merging: every packet takes a slot, however small it is. */
+	for (i = 0; i < DEF_SLOTS; i++)
+		put(_metadata, p[1], 1 + i, 5 + i, 0);
+	ASSERT_EQ(-1, write(p[1], "x", 1));
+	ASSERT_EQ(EAGAIN, errno);
+	/* Room for two pages: a packet each, and the rest is not written. */
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(1 + i, read(p[0], buf, psz));
+		ASSERT_EQ(-1, mismatch(buf, 1 + i, 5 + i, 0));
+	}
+	ASSERT_EQ(2 * psz, try_put(_metadata, p[1], 3 * psz + 5, 40, 0));
+	for (; i < DEF_SLOTS; i++) {
+		ASSERT_EQ(1 + i, read(p[0], buf, psz));
+		ASSERT_EQ(-1, mismatch(buf, 1 + i, 5 + i, 0));
+	}
+	ASSERT_EQ(psz, read(p[0], buf, 8 * psz));
+	ASSERT_EQ(-1, mismatch(buf, psz, 40, 0));
+	ASSERT_EQ(psz, read(p[0], buf, 8 * psz));
+	ASSERT_EQ(-1, mismatch(buf, psz, 40, psz));
+	expect_empty(_metadata, p[0]);
+	free(buf);
+}
+
+/* O_DIRECT can be set and cleared at any time, and is looked at by write(). */
+TEST_F(pipe, packets_setfl)
+{
+	unsigned char *buf = alloc_buf(_metadata, 8 * psz);
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	set_flag(_metadata, self->p[0], O_NONBLOCK, true);
+
+	put(_metadata, self->p[1], psz, 1, 0);
+	set_flag(_metadata, self->p[1], O_DIRECT, true);
+	put(_metadata, self->p[1], 30, 2, 0);
+	put(_metadata, self->p[1], 40, 3, 0);
+	set_flag(_metadata, self->p[1], O_DIRECT, false);
+	put(_metadata, self->p[1], 50, 4, 0);
+	put(_metadata, self->p[1], 60, 4, 50);
+
+	/* One page, three slots: the last two writes share one. */
+	ASSERT_EQ(DEF_SLOTS - 4, fill_slots(_metadata, self->p[1]));
+
+	/* A read does not stop in front of a packet, but after it. */
+	ASSERT_EQ(psz + 30, read(self->p[0], buf, 8 * psz));
+	ASSERT_EQ(-1, mismatch(buf, psz, 1, 0));
+	ASSERT_EQ(-1, mismatch(buf + psz, 30, 2, 0));
+	ASSERT_EQ(20, read(self->p[0], buf, 20));
+	ASSERT_EQ(-1, mismatch(buf, 20, 3, 0));
+	get(_metadata, self->p[0], 110, 4, 0);
+	drain_filler(_metadata, self->p[0], DEF_SLOTS - 4);
+	expect_empty(_metadata, self->p[0]);
+
+	/*
+	 * Whether to merge depends on the last slot only, so the first packet
+	 * after bytes which are not a packet is not one either.
+	 */
+	put(_metadata, self->p[1], 10, 5, 0);
+	set_flag(_metadata, self->p[1], O_DIRECT, true);
+	put(_metadata, self->p[1], psz + 20, 5, 10);
+	put(_metadata, self->p[1], 40, 6, 0);
+	ASSERT_EQ(10, read(self->p[0], buf, 10));
+	ASSERT_EQ(-1, mismatch(buf, 10, 5, 0));
+	/* The rest of the merged slot, then the packet of one page */
+	ASSERT_EQ(psz + 20, read(self->p[0], buf, 8 * psz));
+	ASSERT_EQ(-1, mismatch(buf, psz + 20, 5, 10));
+	ASSERT_EQ(40, read(self->p[0], buf, 8 * psz));
+	ASSERT_EQ(-1, mismatch(buf, 40, 6, 0));
+	expect_empty(_metadata, self->p[0]);
+
+	set_flag(_metadata, self->p[1], O_DIRECT, false);
+	expect_works(_metadata, self->p);
+	free(buf);
+}
+
+/*
+ * A slot must not keep flags from its former use: stream bytes would be
+ * thrown away like the rest of a packet, packets would be merged, and what
+ * follows a page of a file would be written to the file.
+ */
+TEST_F(pipe, slot_flags_are_fresh)
+{
+	unsigned char *buf = alloc_buf(_metadata, psz);
+	unsigned int i;
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	set_flag(_metadata, self->p[0], O_NONBLOCK, true);
+
+	/* Every slot has been a packet ... */
+	set_flag(_metadata, self->p[1], O_DIRECT, true);
+	for (i = 0; i < DEF_SLOTS; i++)
+		put(_metadata, self->p[1], 30, i, 0);
+	for (i = 0; i < DEF_SLOTS; i++)
+		get(_metadata, self->p[0], 30, i, 0);
+	set_flag(_metadata, self->p[1], O_DIRECT, false);
+
+	/* ... and is a page of a stream now, that is read bit by bit ... */
+	put(_metadata, self->p[1], DEF_SLOTS * psz, 77, 0);
+	for (i = 0; i < 2 * DEF_SLOTS; i++) {
+		ASSERT_EQ(psz / 2, read(self->p[0], buf, psz / 2));
+		ASSERT_EQ(-1, mismatch(buf, psz / 2, 77, i * (psz / 2)));
+	}
+	expect_empty(_metadata, self->p[0]);
+
+	/* ... and then a packet again, which nothing is merged into. */
+	set_flag(_metadata, self->p[1], O_DIRECT, true);
+	for (i = 0; i < DEF_SLOTS; i++)
+		put(_metadata, self->p[1], 40, i, 0);
+	for (i = 0; i < DEF_SLOTS; i++) {
+		ASSERT_EQ(40, read(self->p[0], buf, psz));
+		ASSERT_EQ(-1, mismatch(buf, 40, i, 0));
+	}
+	expect_empty(_metadata, self->p[0]);
+
+	set_flag(_metadata, self->p[1], O_DIRECT, false);
+	expect_works(_metadata, self->p);
+	free(buf);
+}
+
+static void atomic_records(struct __test_metadata *_metadata, const int p[2],
+			   ssize_t slots, bool nonblock)
+{
+	unsigned int next_seq[MAX_WRITERS] = {};
+	struct record_writer w[3] = {};
+	pthread_barrier_t barrier;
+	ssize_t got = 0, total;
+	unsigned char *data;
+	unsigned int i;
+
+	set_slots(_metadata, p[1], slots);
+	set_flag(_metadata, p[1], O_NONBLOCK, nonblock);
+	for (i = 0; i < ARRAY_SIZE(w); i++) {
+		w[i].fd = p[1];
+		w[i].count = 24;
+		w[i].min_len = sizeof(struct record);
+		w[i].max_len = PIPE_BUF;
+	}
+	total = start_record_writers(_metadata, w, ARRAY_SIZE(w), &barrier);
+	data = alloc_buf(_metadata, total);
+
+	/* An odd size, so that slots are left with a part of a record. */
+	pthread_barrier_wait(&barrier);
+	while (got < total) {
+		ssize_t ret = read(p[0], data + got, min(total - got, psz + 333));
+
+		ASSERT_GT(ret, 0);
+		got += ret;
+	}
+	join_record_writers(_metadata, w, ARRAY_SIZE(w), &barrier);
+
+	expect_records(_metadata, data, got, next_seq);
+	for (i = 0; i < ARRAY_SIZE(w); i++)
+		ASSERT_EQ(w[i].count, next_seq[i]);
+	expect_empty(_metadata, p[0]);
+	free(data);
+}
+
+/* Writes of up to PIPE_BUF are never interleaved, even if they have to wait. */
+TEST_F_TIMEOUT(pipe, atomic_up_to_pipe_buf, LONG_TIMEOUT)
+{
+	atomic_records(_metadata, self->p, 1, false);
+	atomic_records(_metadata, self->p, 4, false);
+	atomic_records(_metadata, self->p, DEF_SLOTS, false);
+}
+
+TEST_F_TIMEOUT(pipe, atomic_up_to_pipe_buf_nonblock, LONG_TIMEOUT)
+{
+	atomic_records(_metadata, self->p, 2, true);
+}
+
+/* Without blocking, writes of up to PIPE_BUF are all or nothing. */
+TEST_F(pipe, nonblock_all_or_nothing)
+{
+	ssize_t room = min(PIPE_BUF, psz) / 2;
+	ssize_t i;
+
+	set_slots(_metadata, self->p[1], 4);
+	set_flag(_metadata, self->p[1], O_NONBLOCK, true);
+	for (i = 0; i < 3; i++)
+		put(_metadata, self->p[1], psz, FILLER, 0);
+	put(_metadata, self->p[1], psz - room, 1, 0);
+
+	for (i = room + 1; i <= PIPE_BUF; i += 97) {
+		ASSERT_EQ(-1, try_put(_metadata, self->p[1], i, 1, psz - room));
+		ASSERT_EQ(EAGAIN, errno);
+	}
+	ASSERT_EQ(-1, try_put(_metadata, self->p[1], PIPE_BUF, 1, psz - room));
+	ASSERT_EQ(EAGAIN, errno);
+	ASSERT_EQ(4 * psz - room, nr_bytes(_metadata, self->p[0]));
+
+	put(_metadata, self->p[1], room, 1, psz - room);
+	ASSERT_EQ(-1, try_put(_metadata, self->p[1], 1, 1, psz));
+	ASSERT_EQ(EAGAIN, errno);
+
+	/* One slot is enough for any. */
+	drain_filler(_metadata, self->p[0], 1);
+	put(_metadata, self->p[1], PIPE_BUF, 2, 0);
+	drain_filler(_metadata, self->p[0], 2);
+	get(_metadata, self->p[0], psz, 1, 0);
+	get(_metadata, self->p[0], PIPE_BUF, 2, 0);
+	expect_works(_metadata, self->p);
+}
+
+/*
+ * A write for which there is room is not interleaved with others, whatever its
+ * length.  POSIX does not promise that, but it has always been so.
+ */
+TEST_F_TIMEOUT(pipe, contiguous_large_writes, LONG_TIMEOUT)
+{
+	ssize_t slots = set_big(self->p[1]);
+	unsigned int next_seq[MAX_WRITERS] = {};
+	struct record_writer w[3] = {};
+	const unsigned int rounds = 10;
+	unsigned int round, i;
+	ssize_t pages = 16;
+
+	/* A slot more than pages, if nothing can be merged */
+	if (slots < ARRAY_SIZE(w) * 4 * (pages + 1))
+		pages = slots / (ARRAY_SIZE(w) * 4) - 1;
+	if (slots < ARRAY_SIZE(w) * 4 * 3)
+		SKIP(return, "cannot make a pipe of more than %zd pages", slots);
+
+	for (i = 0; i < ARRAY_SIZE(w); i++) {
+		w[i].fd = self->p[1];
+		w[i].count = 4;
+		w[i].min_len = (pages - 1) * psz + 1;
+		w[i].max_len = pages * psz;
+	}
+
+	for (round = 0; round < rounds; round++) {
+		pthread_barrier_t barrier;
+		unsigned char *data;
+		ssize_t got, total;
+
+		total = start_record_writers(_metadata, w, ARRAY_SIZE(w), &barrier);
+		data = alloc_buf(_metadata, total);
+		pthread_barrier_wait(&barrier);
+		join_record_writers(_metadata, w, ARRAY_SIZE(w), &barrier);
+
+		ASSERT_EQ(total, nr_bytes(_metadata, self->p[0]));
+		for (got = 0; got < total; ) {
+			ssize_t ret = read(self->p[0], data + got, total - got);
+
+			ASSERT_GT(ret, 0);
+			got += ret;
+		}
+		expect_records(_metadata, data, total, next_seq);
+		expect_empty(_metadata, self->p[0]);
+		free(data);
+	}
+	for (i = 0; i < ARRAY_SIZE(w); i++)
+		ASSERT_EQ(rounds * w[i].count, next_seq[i]);
+}
+
+/* To look for room comes before to look at the buffer. */
+TEST_F(pipe, nonblock_full)
+{
+	const ssize_t lens[] = { 1, 100, psz, psz + 1, 16 * psz, 16 * psz + 1 };
+	struct guarded bad;
+	ssize_t i;
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	set_flag(_metadata, self->p[1], O_NONBLOCK, true);
+	guarded_alloc(_metadata, &bad, 0, 17 * psz, false);
+
+	ASSERT_EQ(DEF_SLOTS, fill_slots(_metadata, self->p[1]));
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		ASSERT_EQ(-1, try_put(_metadata, self->p[1], lens[i], 1, 0));
+		ASSERT_EQ(EAGAIN, errno);
+		ASSERT_EQ(-1, write(self->p[1], bad.buf, lens[i]));
+		ASSERT_EQ(EAGAIN, errno);
+		ASSERT_EQ(DEF_SLOTS * psz, nr_bytes(_metadata, self->p[0]));
+	}
+
+	/* A slot which was read in part is not free. */
+	get(_metadata, self->p[0], psz - 1, FILLER, 0);
+	ASSERT_EQ(-1, try_put(_metadata, self->p[1], 1, 1, 0));
+	ASSERT_EQ(EAGAIN, errno);
+	get(_metadata, self->p[0], 1, FILLER, psz - 1);
+	ASSERT_EQ(-1, write(self->p[1], bad.buf, 1));
+	ASSERT_EQ(EFAULT, errno);
+	put(_metadata, self->p[1], 1, 1, 0);
+
+	drain_filler(_metadata, self->p[0], DEF_SLOTS - 1);
+	get(_metadata, self->p[0], 1, 1, 0);
+
+	set_flag(_metadata, self->p[0], O_NONBLOCK, true);
+	ASSERT_EQ(-1, read(self->p[0], bad.buf, psz));
+	ASSERT_EQ(EAGAIN, errno);
+	expect_works(_metadata, self->p);
+	guarded_free(&bad);
+}
+
+/* With room for k pages, k pages are written. */
+TEST_F(pipe, nonblock_partial)
+{
+	struct guarded g;
+	ssize_t k;
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	set_flag(_metadata, self->p[1], O_NONBLOCK, true);
+
+	for (k = 1; k < DEF_SLOTS; k++) {
+		ssize_t used = DEF_SLOTS - k;
+		ssize_t i;
+
+		for (i = 0; i < used; i++)
+			put(_metadata, self->p[1], psz, FILLER, 0);
+		ASSERT_EQ(k * psz,
+			  try_put(_metadata, self->p[1], DEF_SLOTS * psz, k, 0));
+		drain_filler(_metadata, self->p[0], used);
+		get(_metadata, self->p[0], k * psz, k, 0);
+		expect_empty(_metadata, self->p[0]);
+
+		/* The odd bytes go first if they can be merged. */
+		for (i = 0; i < used - 1; i++)
+			put(_metadata, self->p[1], psz, FILLER, 0);
+		put(_metadata, self->p[1], 100, k, 0);
+		ASSERT_EQ(k * psz + 33,
+			  try_put(_metadata, self->p[1], DEF_SLOTS * psz + 33, k, 100));
+		drain_filler(_metadata, self->p[0], used - 1);
+		get(_metadata, self->p[0], k * psz + 133, k, 0);
+		expect_empty(_metadata, self->p[0]);
+
+		/* Otherwise they would be the last. */
+		for (i = 0; i < used; i++)
+			put(_metadata, self->p[1], psz, FILLER, 0);
+		ASSERT_EQ(k * psz,
+			  try_put(_metadata, self->p[1], k * psz + 33, k, 0));
+		drain_filler(_metadata, self->p[0], used);
+		get(_metadata, self->p[0], k * psz, k, 0);
+		expect_empty(_metadata, self->p[0]);
+	}
+
+	/* What there is no room for need not be accessible. */
+	guarded_alloc(_metadata, &g, 3 * psz, 4 * psz, false);
+	fill(g.buf, 3 * psz, 50, 0);
+	for (k = 0; k < DEF_SLOTS - 3; k++)
+		put(_metadata, self->p[1], psz, FILLER, 0);
+	ASSERT_EQ(3 * psz, write(self->p[1], g.buf, 7 * psz));
+	drain_filler(_metadata, self->p[0], DEF_SLOTS - 3);
+	get(_metadata, self->p[0], 3 * psz, 50, 0);
+	expect_works(_metadata, self->p);
+	guarded_free(&g);
+}
+
+/* RWF_NOWAIT is O_NONBLOCK for one call.  Only anonymous pipes know it. */
+TEST_F(pipe, rwf_nowait)
+{
+	unsigned char *buf = alloc_buf(_metadata, DEF_SLOTS * psz);
+	struct iovec iov = { .iov_base = buf, .iov_len = 5 * psz };
+	struct guarded bad;
+	ssize_t ret;
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	ret = preadv2(self->p[0], &iov, 1, -1, RWF_NOWAIT);
+	if (ret < 0 && errno == EOPNOTSUPP)
+		SKIP(return, "no RWF_NOWAIT for pipes");
+	ASSERT_EQ(-1, ret);
+	ASSERT_EQ(EAGAIN, errno);
+
+	fill(buf, 5 * psz, 1, 0);
+	ASSERT_EQ(5 * psz, pwritev2(self->p[1], &iov, 1, -1, RWF_NOWAIT));
+	put(_metadata, self->p[1], 8 * psz, 1, 5 * psz);
+	fill(buf, 5 * psz, 1, 13 * psz);
+	ASSERT_EQ(3 * psz, pwritev2(self->p[1], &iov, 1, -1, RWF_NOWAIT));
+	ASSERT_EQ(-1, pwritev2(self->p[1], &iov, 1, -1, RWF_NOWAIT));
+	ASSERT_EQ(EAGAIN, errno);
+
+	guarded_alloc(_metadata, &bad, 0, psz, false);
+	iov.iov_base = bad.buf;
+	iov.iov_len = psz;
+	ASSERT_EQ(-1, pwritev2(self->p[1], &iov, 1, -1, RWF_NOWAIT));
+	ASSERT_EQ(EAGAIN, errno);
+
+	iov.iov_base = buf;
+	iov.iov_len = DEF_SLOTS * psz;
+	ASSERT_EQ(DEF_SLOTS * psz,
+		  preadv2(self->p[0], &iov, 1, -1, RWF_NOWAIT));
+	ASSERT_EQ(-1, mismatch(buf, DEF_SLOTS * psz, 1, 0));
+	ASSERT_EQ(-1, preadv2(self->p[0], &iov, 1, -1, RWF_NOWAIT));
+	ASSERT_EQ(EAGAIN, errno);
+	expect_works(_metadata, self->p);
+	guarded_free(&bad);
+	free(buf);
+}
+
+/* That nobody reads comes first: before the buffer, and before a full pipe. */
+TEST_F(pipe, epipe_wins)
+{
+	const ssize_t lens[] = { 1, psz - 1, psz, psz + 1, 5 * psz + 3 };
+	struct guarded bad;
+	struct iovec iov;
+	int pass, n = 0;
+	ssize_t ret;
+	ssize_t i;
+
+	count_signals(_metadata, SIGPIPE, 0);
+	guarded_alloc(_metadata, &bad, 0, 6 * psz, false);
+
+	for (pass = 0; pass < 3; pass++) {
+		int p[2];
+
+		ASSERT_EQ(0, pipe2(p, O_CLOEXEC));
+		/* Empty, with something to merge with, and full */
+		if (pass == 1)
+			put(_metadata, p[1], 10, 1, 0);
+		else if (pass == 2)
+			fill_slots(_metadata, p[1]);
+		ASSERT_EQ(0, close(p[0]));
+		ASSERT_TRUE(polls(p[1], POLLERR));
+
+		for (i = 0; i < ARRAY_SIZE(lens); i++) {
+			ASSERT_EQ(-1, try_put(_metadata, p[1], lens[i], 1, 0));
+			ASSERT_EQ(EPIPE, errno);
+			ASSERT_EQ(++n, signals());
+			ASSERT_EQ(-1, write(p[1], bad.buf, lens[i]));
+			ASSERT_EQ(EPIPE, errno);
+			ASSERT_EQ(++n, signals());
+		}
+		set_flag(_metadata, p[1], O_NONBLOCK, true);
+		ASSERT_EQ(-1, write(p[1], bad.buf, psz));
+		ASSERT_EQ(EPIPE, errno);
+		ASSERT_EQ(++n, signals());
+
+		iov.iov_base = bad.buf;
+		iov.iov_len = psz + 1;
+		ret = pwritev2(p[1], &iov, 1, -1, RWF_NOSIGNAL);
+		ASSERT_EQ(-1, ret);
+		/* Older kernels do not know the flag. */
+		if (errno != EOPNOTSUPP)
+			ASSERT_EQ(EPIPE, errno);
+		ASSERT_EQ(n, signals());
+		ASSERT_EQ(0, close(p[1]));
+	}
+	guarded_free(&bad);
+}
+
+/* The last reader goes away while a writer waits. */
+TEST_F(pipe, epipe_blocked)
+{
+	struct io io;
+
+	count_signals(_metadata, SIGPIPE, 0);
+	set_slots(_metadata, self->p[1], 2);
+	fill_slots(_metadata, self->p[1]);
+
+	io_init_write(_metadata, &io, self->p[1], 3 * psz, 1, 0);
+	io_start(_metadata, &io);
+	io_wait_blocked(_metadata, &io);
+	ASSERT_EQ(0, close(self->p[0]));
+	io_join(_metadata, &io);
+	ASSERT_EQ(-1, io.ret);
+	ASSERT_EQ(EPIPE, io.err);
+	ASSERT_EQ(1, signals());
+	free(io.buf);
+}
+
+TEST_F(pipe, epipe_blocked_partial)
+{
+	struct io io;
+
+	count_signals(_metadata, SIGPIPE, 0);
+	set_slots(_metadata, self->p[1], 2);
+
+	io_init_write(_metadata, &io, self->p[1], 5 * psz, 1, 0);
+	io_start(_metadata, &io);
+	io_wait_blocked(_metadata, &io);
+	ASSERT_EQ(2 * psz, nr_bytes(_metadata, self->p[0]));
+	ASSERT_EQ(0, close(self->p[0]));
+	io_join(_metadata, &io);
+	/* It gets both, the count and the signal. */
+	ASSERT_EQ(2 * psz, io.ret);
+	ASSERT_EQ(1, signals());
+
+	ASSERT_EQ(-1, write(self->p[1], "x", 1));
+	ASSERT_EQ(EPIPE, errno);
+	ASSERT_EQ(2, signals());
+	free(io.buf);
+}
+
+/*
+ * A write which hits memory it cannot access counts the pages which came before
+ * the page with the fault; of that page, nothing is written.  Only if there was
+ * none, it fails.
+ */
+TEST_F(pipe, efault_write_pages)
+{
+	const ssize_t offsets[] = { 0, 1, 100, psz - 1 };
+	ssize_t i, k;
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+
+	for (k = 0; k <= 16; k++) {
+		for (i = 0; i < ARRAY_SIZE(offsets); i++) {
+			ssize_t len = 16 * psz;
+			ssize_t good = k * psz + offsets[i];
+			ssize_t expected = k * psz;
+			struct guarded g;
+			ssize_t ret;
+
+			if (good > len)
+				continue;
+			guarded_alloc(_metadata, &g, good, 17 * psz, k & 1);
+			fill(g.buf, good, k + 1, 0);
+			ret = write(self->p[1], g.buf, len);
+			if (expected) {
+				ASSERT_EQ(expected, ret);
+				get(_metadata, self->p[0], expected, k + 1, 0);
+			} else {
+				ASSERT_EQ(-1, ret);
+				ASSERT_EQ(EFAULT, errno);
+			}
+			expect_empty(_metadata, self->p[0]);
+			guarded_free(&g);
+		}
+	}
+	expect_works(_metadata, self->p);
+}
+
+TEST_F(pipe, efault_write_tail)
+{
+	struct guarded g;
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	guarded_alloc(_metadata, &g, 3 * psz, psz, false);
+
+	/* The odd bytes at the end are not accessible... */
+	fill(g.buf, 3 * psz, 1, 0);
+	ASSERT_EQ(3 * psz, write(self->p[1], g.buf, 3 * psz + 100));
+	EXPECT_LAYOUT(self->p, 1, 0, psz, psz, psz);
+
+	/* ...but here, odd bytes from the start are merged. */
+	put(_metadata, self->p[1], 50, 2, 0);
+	fill(g.buf, 3 * psz, 2, 50);
+	ASSERT_EQ(2 * psz + 100, write(self->p[1], g.buf, 3 * psz + 100));
+	EXPECT_LAYOUT(self->p, 2, 0, 150, psz, psz);
+
+	expect_works(_metadata, self->p);
+	guarded_free(&g);
+}
+
+TEST_F(pipe, efault_write_merge)
+{
+	struct guarded g, h;
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	guarded_alloc(_metadata, &g, 60, 3 * psz, false);
+	guarded_alloc(_metadata, &h, 100, 3 * psz, true);
+	fill(g.buf, 60, 7, 0);
+
+	/* What cannot be merged altogether fails the write... */
+	put(_metadata, self->p[1], 50, 1, 0);
+	ASSERT_EQ(-1, write(self->p[1], g.buf, 100));
+	ASSERT_EQ(EFAULT, errno);
+	ASSERT_EQ(-1, write(self->p[1], g.buf, 2 * psz + 100));
+	ASSERT_EQ(EFAULT, errno);
+	ASSERT_EQ(50, nr_bytes(_metadata, self->p[0]));
+
+	/* ...but what was merged before a later fault counts. */
+	fill(h.buf, 100, 1, 50);
+	ASSERT_EQ(100, write(self->p[1], h.buf, 2 * psz + 100));
+	ASSERT_EQ(150, nr_bytes(_metadata, self->p[0]));
+
+	/* No trace of the bytes of the failed writes */
+	put(_metadata, self->p[1], psz + 30, 1, 150);
+	EXPECT_LAYOUT(self->p, 1, 0, 180, psz);
+
+	/* With no room to merge, nothing of it is written. */
+	put(_metadata, self->p[1], psz - 50, 2, 0);
+	ASSERT_EQ(-1, write(self->p[1], h.buf, 2 * psz + 100));
+	ASSERT_EQ(EFAULT, errno);
+	put(_metadata, self->p[1], 50, 2, psz - 50);
+	EXPECT_LAYOUT(self->p, 2, 0, psz);
+
+	expect_works(_metadata, self->p);
+	guarded_free(&g);
+	guarded_free(&h);
+}
+
+TEST_F(pipe, efault_writev)
+{
+	unsigned char *buf = alloc_buf(_metadata, 4 * psz);
+	struct iovec iov[3];
+	struct guarded bad;
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	guarded_alloc(_metadata, &bad, 0, psz, false);
+	fill(buf, 4 * psz, 1, 0);
+
+	iov[0].iov_base = buf;
+	iov[1].iov_base = bad.buf;
+	iov[2].iov_base = buf + 2 * psz;
+
+	iov[0].iov_len = 2 * psz;
+	iov[1].iov_len = psz;
+	iov[2].iov_len = psz;
+	ASSERT_EQ(2 * psz, writev(self->p[1], iov, 3));
+	EXPECT_LAYOUT(self->p, 1, 0, psz, psz);
+
+	iov[0].iov_len = psz + 100;
+	iov[1].iov_len = 10;
+	ASSERT_EQ(psz, writev(self->p[1], iov, 3));
+	EXPECT_LAYOUT(self->p, 1, 0, psz);
+
+	iov[0].iov_len = 100;
+	ASSERT_EQ(-1, writev(self->p[1], iov, 3));
+	ASSERT_EQ(EFAULT, errno);
+	expect_empty(_metadata, self->p[0]);
+
+	/* The 110 odd bytes reach into the bad segment, or 100 do not. */
+	put(_metadata, self->p[1], 30, 2, 0);
+	fill(buf, 100, 2, 30);
+	ASSERT_EQ(-1, writev(self->p[1], iov, 3));
+	ASSERT_EQ(EFAULT, errno);
+	ASSERT_EQ(30, nr_bytes(_metadata, self->p[0]));
+	iov[1].iov_len = psz;
+	ASSERT_EQ(100, writev(self->p[1], iov, 3));
+	EXPECT_LAYOUT(self->p, 2, 0, 130);
+
+	/* A bad segment of no length is none. */
+	fill(buf, 4 * psz, 3, 0);
+	iov[0].iov_len = 2 * psz;
+	iov[1].iov_len = 0;
+	iov[2].iov_len = 2 * psz;
+	ASSERT_EQ(4 * psz, writev(self->p[1], iov, 3));
+	EXPECT_LAYOUT(self->p, 3, 0, psz, psz, psz, psz);
+
+	/* Many small segments make whole pages. */
+	iov[0].iov_len = psz / 2;
+	iov[1].iov_base = buf + psz / 2;
+	iov[1].iov_len = 3;
+	iov[2].iov_base = buf + psz / 2 + 3;
+	iov[2].iov_len = psz;
+	ASSERT_EQ(psz + psz / 2 + 3, writev(self->p[1], iov, 3));
+	EXPECT_LAYOUT(self->p, 3, 0, psz, psz / 2 + 3);
+
+	expect_works(_metadata, self->p);
+	guarded_free(&bad);
+	free(buf);
+}
+
+/* A read which fails must not lose a byte. */
+TEST_F(pipe, efault_read)
+{
+	unsigned char *buf = alloc_buf(_metadata, psz);
+	struct guarded g, bad;
+	struct iovec iov[2];
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	guarded_alloc(_metadata, &bad, 0, 4 * psz, false);
+	guarded_alloc(_metadata, &g, psz + psz / 2, 4 * psz, true);
+
+	put(_metadata, self->p[1], 4 * psz, 1, 0);
+	ASSERT_EQ(-1, read(self->p[0], bad.buf, 1));
+	ASSERT_EQ(EFAULT, errno);
+	ASSERT_EQ(-1, read(self->p[0], bad.buf, 4 * psz));
+	ASSERT_EQ(EFAULT, errno);
+	ASSERT_EQ(4 * psz, nr_bytes(_metadata, self->p[0]));
+
+	/* Slots count which were copied altogether. */
+	ASSERT_EQ(psz, read(self->p[0], g.buf, 4 * psz));
+	ASSERT_EQ(-1, mismatch(g.buf, psz, 1, 0));
+	ASSERT_EQ(3 * psz, nr_bytes(_metadata, self->p[0]));
+
+	/* The rest of one which was read in part also does. */
+	get(_metadata, self->p[0], psz - 10, 1, psz);
+	ASSERT_EQ(psz + 10, read(self->p[0], g.buf, 2 * psz));
+	ASSERT_EQ(-1, mismatch(g.buf, psz + 10, 1, 2 * psz - 10));
+	ASSERT_EQ(psz, nr_bytes(_metadata, self->p[0]));
+
+	iov[0].iov_base = buf;
+	iov[0].iov_len = 100;
+	iov[1].iov_base = bad.buf;
+	iov[1].iov_len = 100;
+	ASSERT_EQ(-1, readv(self->p[0], iov, 2));
+	ASSERT_EQ(EFAULT, errno);
+	EXPECT_LAYOUT(self->p, 1, 3 * psz, psz);
+
+	put(_metadata, self->p[1], 100, 2, 0);
+	put(_metadata, self->p[1], psz, 2, 100);
+	ASSERT_EQ(100, readv(self->p[0], iov, 2));
+	ASSERT_EQ(-1, mismatch(buf, 100, 2, 0));
+	/* It still can be merged with. */
+	put(_metadata, self->p[1], 7, 2, psz + 100);
+	ASSERT_EQ(-1, read(self->p[0], bad.buf, psz));
+	ASSERT_EQ(EFAULT, errno);
+	put(_metadata, self->p[1], 8, 2, psz + 107);
+	EXPECT_LAYOUT(self->p, 2, 100, psz, 15);
+
+	/* Neither is a packet lost. */
+	set_flag(_metadata, self->p[1], O_DIRECT, true);
+	put(_metadata, self->p[1], 200, 3, 0);
+	ASSERT_EQ(-1, readv(self->p[0], iov, 2));
+	ASSERT_EQ(EFAULT, errno);
+	ASSERT_EQ(200, nr_bytes(_metadata, self->p[0]));
+	ASSERT_EQ(100, read(self->p[0], buf, 100));
+	ASSERT_EQ(-1, mismatch(buf, 100, 3, 0));
+	set_flag(_metadata, self->p[1], O_DIRECT, false);
+
+	expect_works(_metadata, self->p);
+	guarded_free(&g);
+	guarded_free(&bad);
+	free(buf);
+}
+
+/*
+ * Fail every page allocation of a large write in turn.  How many there are, and
+ * which of them matter, is up to the kernel.
+ */
+TEST_F_TIMEOUT(pipe, enomem, LONG_TIMEOUT)
+{
+	const ssize_t nr = 20;
+	unsigned char *buf = alloc_buf(_metadata, nr * psz + 100);
+	int fd, ret, nth, pass, hits = 0;
+	ssize_t i;
+
+	fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		SKIP(return, "no fault injection: %s", strerror(errno));
+	ret = get_mount("debugfs", &self->debugfs);
+	if (ret)
+		SKIP(return, "no debugfs: %s", strerror(-ret));
+	snprintf(self->fault_dir, sizeof(self->fault_dir), "%s/fail_page_alloc",
+		 self->debugfs.path);
+	if (access(self->fault_dir, F_OK))
+		SKIP(return, "no fail_page_alloc: %s", strerror(errno));
+
+	/* Nothing fails but in this thread: fail-nth overrides probability. */
+	for (i = 0; i < ARRAY_SIZE(fault_knobs); i++) {
+		char old[32];
+
+		if (read_file_at(self->fault_dir, fault_knobs[i], old, sizeof(old)))
+			SKIP(return, "cannot read %s", fault_knobs[i]);
+		memcpy(self->fault_saved[i], old, sizeof(old));
+		ret = write_file_at(self->fault_dir, fault_knobs[i],
+				    strstr(fault_knobs[i], "ignore") ? "N" : "0");
+		if (ret)
+			SKIP(return, "cannot write %s", fault_knobs[i]);
+	}
+
+	set_slots(_metadata, self->p[1], 2 * DEF_SLOTS);
+	/* Page faults of the buffer must not be what fails. */
+	fill(buf, nr * psz + 100, 0, 0);
+	mlock(buf, nr * psz + 100);
+
+	for (pass = 0; pass < 2; pass++) {
+		/* The second time with bytes to merge first */
+		ssize_t before = pass ? 50 : 0;
+		ssize_t merged = pass ? 100 : 0;
+		bool hit = true;
+
+		for (nth = 1; hit && nth < 500; nth++) {
+			char val[16];
+			ssize_t len;
+			int err;
+
+			put(_metadata, self->p[1], before, nth, 0);
+			fill(buf, nr * psz + 100, nth, before);
+
+			snprintf(val, sizeof(val), "%d", nth);
+			ASSERT_LT(0, pwrite(fd, val, strlen(val), 0));
+			len = write(self->p[1], buf, nr * psz + 100);
+			err = errno;
+			memset(val, 0, sizeof(val));
+			/* If there is a fault left, then it may hit this. */
+			hit = pread(fd, val, sizeof(val) - 1, 0) > 0 && atoi(val) == 0;
+			ASSERT_EQ(1, pwrite(fd, "0", 1, 0));
+
+			if (len < 0) {
+				ASSERT_TRUE(hit);
+				/* User copies can fail to order, too. */
+				if (err != EFAULT) {
+					ASSERT_EQ(ENOMEM, err);
+					ASSERT_EQ(0, merged);
+				}
+				len = 0;
+			} else if (len != nr * psz + 100) {
+				ASSERT_TRUE(hit);
+				ASSERT_EQ(merged, len % psz);
+			}
+			hits += hit;
+			ASSERT_EQ(before + len, nr_bytes(_metadata, self->p[0]));
+			get(_metadata, self->p[0], before + len, nth, 0);
+			expect_works(_metadata, self->p);
+		}
+		ASSERT_FALSE(hit);
+	}
+	ASSERT_GT(hits, 0);
+	close(fd);
+	free(buf);
+}
+
+TEST_F(pipe, signal_blocked_writer)
+{
+	struct io io;
+
+	count_signals(_metadata, SIGUSR1, 0);
+	set_slots(_metadata, self->p[1], 2);
+
+	/* Nothing was written. */
+	fill_slots(_metadata, self->p[1]);
+	io_init_write(_metadata, &io, self->p[1], 3 * psz + 5, 1, 0);
+	io_start(_metadata, &io);
+	io_wait_blocked(_metadata, &io);
+	pthread_kill(io.thread, SIGUSR1);
+	io_join(_metadata, &io);
+	ASSERT_EQ(-1, io.ret);
+	ASSERT_EQ(EINTR, io.err);
+	drain_filler(_metadata, self->p[0], 2);
+	expect_empty(_metadata, self->p[0]);
+
+	/* Some pages were written. */
+	io_start(_metadata, &io);
+	io_wait_blocked(_metadata, &io);
+	pthread_kill(io.thread, SIGUSR1);
+	io_join(_metadata, &io);
+	ASSERT_EQ(2 * psz, io.ret);
+	get(_metadata, self->p[0], 2 * psz, 1, 0);
+	expect_empty(_metadata, self->p[0]);
+	free(io.buf);
+
+	/* Only what could be merged was written. */
+	put(_metadata, self->p[1], psz, FILLER, 0);
+	put(_metadata, self->p[1], 100, 2, 0);
+	io_init_write(_metadata, &io, self->p[1], psz + 50, 2, 100);
+	io_start(_metadata, &io);
+	io_wait_blocked(_metadata, &io);
+	ASSERT_EQ(psz + 150, nr_bytes(_metadata, self->p[0]));
+	pthread_kill(io.thread, SIGUSR1);
+	io_join(_metadata, &io);
+	ASSERT_EQ(50, io.ret);
+	drain_filler(_metadata, self->p[0], 1);
+	get(_metadata, self->p[0], 150, 2, 0);
+	ASSERT_EQ(3, signals());
+	expect_empty(_metadata, self->p[0]);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	expect_works(_metadata, self->p);
+	free(io.buf);
+}
+
+TEST_F(pipe, signal_restart_writer)
+{
+	struct io io;
+
+	count_signals(_metadata, SIGUSR1, SA_RESTART);
+	set_slots(_metadata, self->p[1], 2);
+
+	/* Only a write of nothing is restarted... */
+	fill_slots(_metadata, self->p[1]);
+	io_init_write(_metadata, &io, self->p[1], 4 * psz + 5, 1, 0);
+	io_start(_metadata, &io);
+	io_wait_blocked(_metadata, &io);
+	pthread_kill(io.thread, SIGUSR1);
+	ASSERT_TRUE(WAIT_FOR(signals() == 1));
+	io_wait_blocked(_metadata, &io);
+	drain_filler(_metadata, self->p[0], 2);
+	get_chunks(_metadata, self->p[0], 4 * psz + 5, 1, 0, 777);
+	io_join(_metadata, &io);
+	ASSERT_EQ(4 * psz + 5, io.ret);
+	expect_empty(_metadata, self->p[0]);
+
+	/* ...while a part is returned as such. */
+	io_start(_metadata, &io);
+	io_wait_blocked(_metadata, &io);
+	pthread_kill(io.thread, SIGUSR1);
+	io_join(_metadata, &io);
+	ASSERT_EQ(2, signals());
+	ASSERT_EQ(2 * psz, io.ret);
+	get(_metadata, self->p[0], 2 * psz, 1, 0);
+	expect_empty(_metadata, self->p[0]);
+	free(io.buf);
+}
+
+TEST_F(pipe, signal_blocked_reader)
+{
+	struct io io;
+
+	count_signals(_metadata, SIGUSR1, 0);
+	io_init_read(_metadata, &io, self->p[0], 3 * psz);
+	io_start(_metadata, &io);
+	io_wait_blocked(_metadata, &io);
+	pthread_kill(io.thread, SIGUSR1);
+	io_join(_metadata, &io);
+	ASSERT_EQ(-1, io.ret);
+	ASSERT_EQ(EINTR, io.err);
+
+	count_signals(_metadata, SIGUSR1, SA_RESTART);
+	io_start(_metadata, &io);
+	io_wait_blocked(_metadata, &io);
+	pthread_kill(io.thread, SIGUSR1);
+	ASSERT_TRUE(WAIT_FOR(signals() == 1));
+	io_wait_blocked(_metadata, &io);
+	put(_metadata, self->p[1], 2 * psz, 1, 0);
+	io_join(_metadata, &io);
+	ASSERT_EQ(2 * psz, io.ret);
+	ASSERT_EQ(-1, mismatch(io.buf, io.ret, 1, 0));
+	expect_works(_metadata, self->p);
+	free(io.buf);
+}
+
+/*
+ * Waiting is exclusive, so whoever is woken up and leaves something behind has
+ * to wake up the next one.
+ */
+TEST_F(pipe, two_blocked_readers)
+{
+	struct io io[2];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		io_init_read(_metadata, &io[i], self->p[0], psz + 10);
+		io[i].all = true;
+		io_start(_metadata, &io[i]);
+		io_wait_blocked(_metadata, &io[i]);
+	}
+	put(_metadata, self->p[1], 2 * psz + 20, 1, 0);
+	for (i = 0; i < 2; i++) {
+		io_join(_metadata, &io[i]);
+		ASSERT_EQ(psz + 10, io[i].ret);
+	}
+	i = io[0].buf[0] == pattern(1, 0) ? 0 : 1;
+	ASSERT_EQ(-1, mismatch(io[i].buf, psz + 10, 1, 0));
+	ASSERT_EQ(-1, mismatch(io[!i].buf, psz + 10, 1, psz + 10));
+	expect_works(_metadata, self->p);
+	free(io[0].buf);
+	free(io[1].buf);
+}
+
+TEST_F(pipe, two_blocked_writers)
+{
+	unsigned char *buf = alloc_buf(_metadata, 2 * psz);
+	struct io io[2];
+	int i;
+
+	set_slots(_metadata, self->p[1], 2);
+	fill_slots(_metadata, self->p[1]);
+	for (i = 0; i < 2; i++) {
+		io_init_write(_metadata, &io[i], self->p[1], psz, i + 1, 0);
+		io_start(_metadata, &io[i]);
+		io_wait_blocked(_metadata, &io[i]);
+	}
+	ASSERT_EQ(2 * psz, read(self->p[0], buf, 2 * psz));
+	ASSERT_EQ(-1, mismatch(buf, psz, FILLER, 0));
+	ASSERT_EQ(-1, mismatch(buf + psz, psz, FILLER, 0));
+	for (i = 0; i < 2; i++) {
+		io_join(_metadata, &io[i]);
+		ASSERT_EQ(psz, io[i].ret);
+	}
+	ASSERT_EQ(2 * psz, read(self->p[0], buf, 2 * psz));
+	i = buf[0] == pattern(1, 0) ? 0 : 1;
+	ASSERT_EQ(-1, mismatch(buf, psz, i + 1, 0));
+	ASSERT_EQ(-1, mismatch(buf + psz, psz, !i + 1, 0));
+	expect_empty(_metadata, self->p[0]);
+	free(io[0].buf);
+	free(io[1].buf);
+	free(buf);
+}
+
+TEST_F(pipe, resize)
+{
+	ssize_t i, pos = 0;
+
+	set_slots(_metadata, self->p[1], 4);
+
+	/* Move on by a few slots, so that the ring wraps around. */
+	put(_metadata, self->p[1], 3 * psz, 1, 0);
+	get(_metadata, self->p[0], 3 * psz, 1, 0);
+
+	put(_metadata, self->p[1], 2 * psz + 100, 2, 0);
+	ASSERT_EQ(-1, fcntl(self->p[1], F_SETPIPE_SZ, (int)psz));
+	ASSERT_EQ(EBUSY, errno);
+	ASSERT_EQ(-1, fcntl(self->p[1], F_SETPIPE_SZ, (int)(2 * psz)));
+	ASSERT_EQ(EBUSY, errno);
+	/* Rounded up to a power of two */
+	ASSERT_EQ((int)(4 * psz), fcntl(self->p[0], F_SETPIPE_SZ, (int)(2 * psz + 1)));
+	set_slots(_metadata, self->p[1], 8);
+	/* The last slot can still be merged with. */
+	put(_metadata, self->p[1], 4 * psz + 50, 2, 2 * psz + 100);
+	EXPECT_LAYOUT(self->p, 2, 0, psz, psz, 150, psz, psz, psz, psz);
+
+	put(_metadata, self->p[1], 100, 3, 0);
+	set_slots(_metadata, self->p[1], 1);
+	put(_metadata, self->p[1], 50, 3, 100);
+	EXPECT_LAYOUT(self->p, 3, 0, 150);
+
+	/* Grow and shrink a ring which is never empty. */
+	put(_metadata, self->p[1], psz, 4, 0);
+	for (i = 0; i < 12; i++) {
+		ssize_t slots = 2 << (i % 4);
+
+		set_slots(_metadata, self->p[1], slots);
+		put(_metadata, self->p[1], psz * (slots - 1), 4, pos + psz);
+		get(_metadata, self->p[0], psz * (slots - 1), 4, pos);
+		pos += psz * (slots - 1);
+	}
+	get(_metadata, self->p[0], psz, 4, pos);
+	expect_works(_metadata, self->p);
+}
+
+/* More slots are as good as a reader. */
+TEST_F(pipe, resize_wakes_writer)
+{
+	struct io io;
+
+	set_slots(_metadata, self->p[1], 2);
+	io_init_write(_metadata, &io, self->p[1], 6 * psz + 7, 1, 0);
+	io_start(_metadata, &io);
+	io_wait_blocked(_metadata, &io);
+	set_slots(_metadata, self->p[1], 4);
+	ASSERT_TRUE(WAIT_FOR(nr_bytes(_metadata, self->p[0]) == 4 * psz));
+	io_wait_blocked(_metadata, &io);
+	ASSERT_EQ(-1, fcntl(self->p[1], F_SETPIPE_SZ, (int)(2 * psz)));
+	ASSERT_EQ(EBUSY, errno);
+	set_slots(_metadata, self->p[1], 8);
+	io_join(_metadata, &io);
+	ASSERT_EQ(6 * psz + 7, io.ret);
+	EXPECT_LAYOUT(self->p, 1, 0, psz, psz, psz, psz, psz, psz, 7);
+	free(io.buf);
+}
+
+struct resizer {
+	int fd;
+	bool stop;
+	int ok;
+	int busy;
+	int bad;
+};
+
+static void *resize_thread(void *arg)
+{
+	struct resizer *r = arg;
+	unsigned int i = 0;
+
+	while (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE)) {
+		/* From 1 slot to 64, in an order which is not monotonic */
+		int size = psz << (i++ * 3 % 7);
+
+		if (fcntl(r->fd, F_SETPIPE_SZ, size) == size)
+			r->ok++;
+		else if (errno == EBUSY)
+			r->busy++;
+		else
+			r->bad++;
+		sched_yield();
+	}
+	return NULL;
+}
+
+TEST_F_TIMEOUT(pipe, resize_during_writes, LONG_TIMEOUT)
+{
+	struct resizer r = { .fd = self->p[1] };
+	const ssize_t len = 40 * psz + 123;
+	unsigned char *buf = alloc_buf(_metadata, 8 * psz);
+	unsigned int round, rnd = 1;
+	pthread_t thread;
+	struct io io;
+
+	/* More is for the privileged; 64 slots of large pages may be, too. */
+	if (fcntl(self->p[1], F_SETPIPE_SZ, (int)(64 * psz)) < 0)
+		SKIP(return, "cannot make a pipe of 64 pages: %s", strerror(errno));
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, resize_thread, &r));
+	for (round = 0; round < 8; round++) {
+		ssize_t got = 0;
+
+		io_init_write(_metadata, &io, self->p[1], len, round, 0);
+		io_start(_metadata, &io);
+		while (got < len) {
+			ssize_t want = 1 + next_random(&rnd) % (8 * psz);
+			ssize_t ret = read(self->p[0], buf, min(want, len - got));
+
+			ASSERT_GT(ret, 0);
+			ASSERT_EQ(-1, mismatch(buf, ret, round, got));
+			got += ret;
+		}
+		io_join(_metadata, &io);
+		ASSERT_EQ(len, io.ret);
+		expect_empty(_metadata, self->p[0]);
+		free(io.buf);
+	}
+	ASSERT_TRUE(WAIT_FOR(__atomic_load_n(&r.ok, __ATOMIC_RELAXED) > 7));
+	__atomic_store_n(&r.stop, true, __ATOMIC_RELEASE);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_EQ(0, r.bad);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	expect_works(_metadata, self->p);
+	free(buf);
+}
+
+/*
+ * A writer whose buffer somebody else has to provide first, while it is being
+ * copied from.  Whether the reader gets the pages before that meanwhile is not
+ * specified, but it must get all of them.
+ */
+static void uffd_write(struct __test_metadata *_metadata, const int p[2], int uffd,
+		       ssize_t before, ssize_t len, unsigned int missing)
+{
+	ssize_t nr = (len + psz - 1) / psz;
+	struct uffdio_register reg = {
+		.range.len = nr * psz,
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	unsigned char *src, *map;
+	struct io writer, reader;
+	int faults = 0;
+	long end;
+	ssize_t i;
+
+	map = mmap(NULL, nr * psz, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, map);
+	/* A huge page would provide the missing ones, too. */
+	madvise(map, nr * psz, MADV_NOHUGEPAGE);
+	src = mmap(NULL, nr * psz, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	ASSERT_NE(MAP_FAILED, src);
+	fill(src, nr * psz, 1, before);
+	for (i = 0; i < nr; i++)
+		if (!(missing & (1 << i)))
+			memcpy(map + i * psz, src + i * psz, psz);
+	reg.range.start = (unsigned long)map;
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_REGISTER, &reg));
+
+	put(_metadata, p[1], before, 1, 0);
+	memset(&writer, 0, sizeof(writer));
+	writer.fd = p[1];
+	writer.buf = map;
+	writer.len = len;
+	io_init_read(_metadata, &reader, p[0], before + len);
+	reader.all = true;
+	io_start(_metadata, &writer);
+
+	end = now_ms() + WAIT_MS;
+	while (!io_done(&writer)) {
+		struct pollfd pfd = { .fd = uffd, .events = POLLIN };
+		struct uffdio_copy copy = { .len = psz };
+		struct uffd_msg msg;
+
+		ASSERT_LT(now_ms(), end);
+		if (poll(&pfd, 1, 1) != 1 || read(uffd, &msg, sizeof(msg)) < 0)
+			continue;
+		ASSERT_EQ(UFFD_EVENT_PAGEFAULT, msg.event);
+		if (!faults++)
+			io_start(_metadata, &reader);
+		copy.dst = msg.arg.pagefault.address & ~(psz - 1);
+		copy.src = (unsigned long)src + copy.dst - (unsigned long)map;
+		if (ioctl(uffd, UFFDIO_COPY, &copy))
+			ASSERT_EQ(EEXIST, errno);
+	}
+	io_join(_metadata, &writer);
+	ASSERT_EQ(len, writer.ret);
+	ASSERT_GT(faults, 0);
+	io_join(_metadata, &reader);
+	ASSERT_EQ(before + len, reader.ret);
+	ASSERT_EQ(-1, mismatch(reader.buf, before + len, 1, 0));
+	expect_works(_metadata, p);
+	free(reader.buf);
+	munmap(map, nr * psz);
+	munmap(src, nr * psz);
+}
+
+TEST_F(pipe, userfaultfd_writer)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	int uffd;
+
+	uffd = syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (uffd < 0)
+		SKIP(return, "userfaultfd: %s", strerror(errno));
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+
+	uffd_write(_metadata, self->p, uffd, 0, 100, 1);
+	uffd_write(_metadata, self->p, uffd, 0, 4 * psz, 1);
+	uffd_write(_metadata, self->p, uffd, 0, 4 * psz, 4);
+	uffd_write(_metadata, self->p, uffd, 0, 4 * psz, 15);
+	/* Missing is what is merged, or what comes after that. */
+	uffd_write(_metadata, self->p, uffd, 50, 100, 1);
+	uffd_write(_metadata, self->p, uffd, 50, 2 * psz + 100, 1);
+	uffd_write(_metadata, self->p, uffd, 50, 2 * psz + 100, 2);
+	uffd_write(_metadata, self->p, uffd, 50, 2 * psz + 100, 4);
+	close(uffd);
+}
+
+/*
+ * Some programs rely on an event from edge-triggered epoll for every write,
+ * even if nobody read what was there already.
+ */
+TEST_F(pipe, epollet_every_write)
+{
+	const ssize_t lens[] = { 1, 1, psz, 100, psz - 100, 2 * psz + 5, 7 };
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	ssize_t i, pos = 0;
+	int ep;
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	ep = epoll_create1(EPOLL_CLOEXEC);
+	ASSERT_GE(ep, 0);
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->p[0], &ev));
+	ASSERT_EQ(0, epoll_wait(ep, &ev, 1, 0));
+
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		put(_metadata, self->p[1], lens[i], 1, pos);
+		pos += lens[i];
+		ASSERT_EQ(1, epoll_wait(ep, &ev, 1, 0)) {
+			TH_LOG("no event for write %zd", i);
+		}
+		ASSERT_EQ(0, epoll_wait(ep, &ev, 1, 0));
+	}
+
+	/* A write which is cut short is one, too. */
+	set_flag(_metadata, self->p[1], O_NONBLOCK, true);
+	ASSERT_GT(try_put(_metadata, self->p[1], DEF_SLOTS * psz, 1, pos), 0);
+	ASSERT_EQ(1, epoll_wait(ep, &ev, 1, 0));
+	get(_metadata, self->p[0], nr_bytes(_metadata, self->p[0]), 1, 0);
+	put(_metadata, self->p[1], 1, 2, 0);
+	ASSERT_EQ(1, epoll_wait(ep, &ev, 1, 0));
+	get(_metadata, self->p[0], 1, 2, 0);
+	close(ep);
+	expect_works(_metadata, self->p);
+}
+
+TEST_F(pipe, pollout_after_drain)
+{
+	struct epoll_event ev = { .events = EPOLLOUT | EPOLLET };
+	struct io io;
+	int ep;
+
+	set_slots(_metadata, self->p[1], 4);
+	ep = epoll_create1(EPOLL_CLOEXEC);
+	ASSERT_GE(ep, 0);
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->p[1], &ev));
+	ASSERT_EQ(1, epoll_wait(ep, &ev, 1, 0));
+
+	ASSERT_TRUE(polls(self->p[1], POLLOUT));
+	ASSERT_FALSE(polls(self->p[0], POLLIN));
+	fill_slots(_metadata, self->p[1]);
+	ASSERT_FALSE(polls(self->p[1], POLLOUT));
+	ASSERT_TRUE(polls(self->p[0], POLLIN));
+	ASSERT_EQ(0, epoll_wait(ep, &ev, 1, 0));
+
+	/* A part of a slot is not enough. */
+	get(_metadata, self->p[0], psz - 1, FILLER, 0);
+	ASSERT_EQ(0, epoll_wait(ep, &ev, 1, 0));
+	ASSERT_FALSE(polls(self->p[1], POLLOUT));
+	get(_metadata, self->p[0], 1, FILLER, psz - 1);
+	ASSERT_EQ(1, epoll_wait(ep, &ev, 1, 0));
+	ASSERT_TRUE(polls(self->p[1], POLLOUT));
+
+	/* The same with a full pipe which is drained at once */
+	drain_filler(_metadata, self->p[0], 3);
+	fill_slots(_metadata, self->p[1]);
+	(void)epoll_wait(ep, &ev, 1, 0);
+	ASSERT_EQ(0, epoll_wait(ep, &ev, 1, 0));
+	drain_filler(_metadata, self->p[0], 4);
+	ASSERT_EQ(1, epoll_wait(ep, &ev, 1, 0));
+
+	/* A writer which waits takes the slots, so there is no POLLOUT. */
+	io_init_write(_metadata, &io, self->p[1], 6 * psz, 1, 0);
+	io_start(_metadata, &io);
+	io_wait_blocked(_metadata, &io);
+	ASSERT_FALSE(polls(self->p[1], POLLOUT));
+	get(_metadata, self->p[0], 6 * psz, 1, 0);
+	io_join(_metadata, &io);
+	ASSERT_EQ(6 * psz, io.ret);
+	ASSERT_TRUE(polls(self->p[1], POLLOUT));
+	free(io.buf);
+
+	close(ep);
+	expect_works(_metadata, self->p);
+}
+
+TEST_F(pipe, sigio)
+{
+	int i;
+
+	count_signals(_metadata, SIGIO, 0);
+	ASSERT_EQ(0, fcntl(self->p[0], F_SETOWN, getpid()));
+	set_flag(_metadata, self->p[0], O_ASYNC, true);
+	for (i = 1; i <= 3; i++) {
+		put(_metadata, self->p[1], i * psz - 1, i, 0);
+		ASSERT_EQ(i, signals());
+	}
+	set_flag(_metadata, self->p[0], O_ASYNC, false);
+
+	count_signals(_metadata, SIGIO, 0);
+	ASSERT_EQ(0, fcntl(self->p[1], F_SETOWN, getpid()));
+	set_flag(_metadata, self->p[1], O_ASYNC, true);
+	for (i = 1; i <= 3; i++) {
+		get(_metadata, self->p[0], i * psz - 1, i, 0);
+		ASSERT_EQ(i, signals());
+	}
+	set_flag(_metadata, self->p[1], O_ASYNC, false);
+	expect_works(_metadata, self->p);
+}
+
+static void make_pipe(struct __test_metadata *_metadata, int p[2])
+{
+	ASSERT_EQ(0, pipe2(p, O_CLOEXEC));
+	set_slots(_metadata, p[1], DEF_SLOTS);
+}
+
+/* Pages which two pipes share: nobody may see what the other writes. */
+TEST_F(pipe, tee_and_merge)
+{
+	int q[2];
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	make_pipe(_metadata, q);
+
+	put(_metadata, self->p[1], psz + 100, 1, 0);
+	ASSERT_EQ(psz + 100, tee(self->p[0], q[1], 2 * psz, 0));
+	/* Both after byte 100, but the copy must not merge. */
+	put(_metadata, self->p[1], 50, 1, psz + 100);
+	put(_metadata, q[1], 70, 2, 0);
+	put(_metadata, self->p[1], psz + 20, 1, psz + 150);
+	put(_metadata, q[1], psz + 30, 2, 70);
+
+	ASSERT_EQ(DEF_SLOTS - 4, fill_slots(_metadata, q[1]));
+	get(_metadata, q[0], psz + 100, 1, 0);
+	get(_metadata, q[0], psz + 100, 2, 0);
+	drain_filler(_metadata, q[0], DEF_SLOTS - 4);
+	expect_empty(_metadata, q[0]);
+	EXPECT_LAYOUT(self->p, 1, 0, psz, 170, psz);
+
+	/* And the same while the original is gone already. */
+	put(_metadata, self->p[1], 100, 3, 0);
+	ASSERT_EQ(100, tee(self->p[0], q[1], psz, 0));
+	get(_metadata, self->p[0], 100, 3, 0);
+	put(_metadata, q[1], 10, 4, 0);
+	put(_metadata, self->p[1], 200, 5, 0);
+	get(_metadata, q[0], 100, 3, 0);
+	get(_metadata, q[0], 10, 4, 0);
+	get(_metadata, self->p[0], 200, 5, 0);
+
+	expect_works(_metadata, self->p);
+	expect_works(_metadata, q);
+}
+
+/* A page which somebody else holds must not be used again for a write. */
+TEST_F(pipe, tee_and_recycle)
+{
+	const ssize_t lens[] = { 1, 100, psz, 2 * psz + 5, 10 * psz };
+	unsigned int seed = 1;
+	ssize_t i, j;
+	int q[2];
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	make_pipe(_metadata, q);
+
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		for (j = 0; j < 2; j++, seed += 3) {
+			const int *first = j ? self->p : q;
+			const int *last = j ? q : self->p;
+
+			put(_metadata, self->p[1], lens[i], seed, 0);
+			ASSERT_EQ(lens[i], tee(self->p[0], q[1], lens[i], 0));
+			get(_metadata, first[0], lens[i], seed, 0);
+			/* Would overwrite the pages the other still has. */
+			put(_metadata, first[1], 12 * psz, seed + 1, 0);
+			get(_metadata, last[0], lens[i], seed, 0);
+			put(_metadata, last[1], 12 * psz, seed + 2, 0);
+			get(_metadata, first[0], 12 * psz, seed + 1, 0);
+			get(_metadata, last[0], 12 * psz, seed + 2, 0);
+			expect_empty(_metadata, self->p[0]);
+			expect_empty(_metadata, q[0]);
+		}
+	}
+}
+
+/* Whole slots move to the other pipe; of the last one, they get a part each. */
+TEST_F(pipe, splice_to_pipe)
+{
+	int q[2];
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	make_pipe(_metadata, q);
+
+	put(_metadata, self->p[1], 2 * psz + 100, 1, 0);
+	ASSERT_EQ(2 * psz + 60,
+		  splice(self->p[0], NULL, q[1], NULL, 2 * psz + 60, 0));
+	put(_metadata, q[1], 30, 2, 0);
+	put(_metadata, self->p[1], 50, 1, 2 * psz + 100);
+	get(_metadata, q[0], 2 * psz + 60, 1, 0);
+	get(_metadata, q[0], 30, 2, 0);
+	get(_metadata, self->p[0], 90, 1, 2 * psz + 60);
+	expect_works(_metadata, self->p);
+	expect_works(_metadata, q);
+
+	/* Pages of one pipe are now used again by the other. */
+	put(_metadata, self->p[1], 6 * psz + 100, 3, 0);
+	ASSERT_EQ(6 * psz + 100,
+		  splice(self->p[0], NULL, q[1], NULL, 7 * psz, 0));
+	put(_metadata, self->p[1], 6 * psz, 4, 0);
+	put(_metadata, q[1], 200, 3, 6 * psz + 100);
+	get(_metadata, q[0], 6 * psz + 300, 3, 0);
+	put(_metadata, q[1], 6 * psz, 5, 0);
+	get(_metadata, self->p[0], 6 * psz, 4, 0);
+	get(_metadata, q[0], 6 * psz, 5, 0);
+	expect_works(_metadata, self->p);
+	expect_works(_metadata, q);
+}
+
+static int make_memfd(struct __test_metadata *_metadata)
+{
+	int fd = memfd_create("pipe_test", MFD_CLOEXEC);
+
+	ASSERT_GE(fd, 0);
+	return fd;
+}
+
+TEST_F(pipe, splice_to_file)
+{
+	const ssize_t len = 10 * psz + 33;
+	unsigned char *buf = alloc_buf(_metadata, len);
+	int fd = make_memfd(_metadata);
+	ssize_t done = 0;
+	int q[2];
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	make_pipe(_metadata, q);
+
+	put(_metadata, self->p[1], len, 1, 0);
+	ASSERT_EQ(len, tee(self->p[0], q[1], len, 0));
+	while (done < len) {
+		ssize_t ret = splice(self->p[0], NULL, fd, NULL, len - done,
+				     SPLICE_F_MOVE);
+
+		ASSERT_GT(ret, 0);
+		done += ret;
+	}
+	ASSERT_EQ(len, done);
+	expect_empty(_metadata, self->p[0]);
+	put(_metadata, self->p[1], DEF_SLOTS * psz, 2, 0);
+
+	ASSERT_EQ(len, pread(fd, buf, len, 0));
+	ASSERT_EQ(-1, mismatch(buf, len, 1, 0));
+	get(_metadata, q[0], len, 1, 0);
+	get(_metadata, self->p[0], DEF_SLOTS * psz, 2, 0);
+	expect_works(_metadata, self->p);
+	expect_works(_metadata, q);
+	close(fd);
+	free(buf);
+}
+
+/*
+ * A page of the page cache is in the pipe, in a slot which had been writable
+ * before.  A write must not be merged with it: see CVE-2022-0847.
+ */
+TEST_F(pipe, splice_from_file)
+{
+	unsigned char *buf = alloc_buf(_metadata, 3 * psz);
+	const ssize_t lens[] = { 1, 200, psz - 1, psz, psz + 1, 3 * psz + 5 };
+	int fd = make_memfd(_metadata);
+	ssize_t i;
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	fill(buf, 3 * psz, 1, 0);
+	ASSERT_EQ(3 * psz, write(fd, buf, 3 * psz));
+
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		loff_t off = psz + 1;
+
+		fill_slots(_metadata, self->p[1]);
+		drain_filler(_metadata, self->p[0], DEF_SLOTS);
+
+		ASSERT_EQ(1, splice(fd, &off, self->p[1], NULL, 1, 0));
+		put(_metadata, self->p[1], lens[i], 2 + i, 0);
+		ASSERT_EQ(DEF_SLOTS - 1 - (lens[i] + psz - 1) / psz,
+			  fill_slots(_metadata, self->p[1]));
+
+		ASSERT_EQ(3 * psz, pread(fd, buf, 3 * psz, 0));
+		ASSERT_EQ(-1, mismatch(buf, 3 * psz, 1, 0));
+		get(_metadata, self->p[0], 1, 1, psz + 1);
+		get(_metadata, self->p[0], lens[i], 2 + i, 0);
+		drain_filler(_metadata, self->p[0],
+			     DEF_SLOTS - 1 - (lens[i] + psz - 1) / psz);
+		expect_empty(_metadata, self->p[0]);
+	}
+
+	/* Nor may a page of the file be used again once it was read. */
+	for (i = 0; i < 3; i++) {
+		loff_t off = 0;
+
+		ASSERT_EQ(2 * psz,
+			  splice(fd, &off, self->p[1], NULL, 2 * psz, 0));
+		get(_metadata, self->p[0], 2 * psz, 1, 0);
+		put(_metadata, self->p[1], 4 * psz, 9, 0);
+		get(_metadata, self->p[0], 4 * psz, 9, 0);
+		ASSERT_EQ(3 * psz, pread(fd, buf, 3 * psz, 0));
+		ASSERT_EQ(-1, mismatch(buf, 3 * psz, 1, 0));
+	}
+	expect_works(_metadata, self->p);
+	close(fd);
+	free(buf);
+}
+
+/* The same with pages of user space */
+TEST_F(pipe, vmsplice)
+{
+	unsigned char *map;
+	struct iovec iov;
+	ssize_t i;
+
+	map = mmap(NULL, 2 * psz, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	ASSERT_NE(MAP_FAILED, map);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	fill(map, 2 * psz, 1, 0);
+
+	for (i = 0; i < 3; i++) {
+		fill_slots(_metadata, self->p[1]);
+		drain_filler(_metadata, self->p[0], DEF_SLOTS);
+
+		iov.iov_base = map;
+		iov.iov_len = psz + 100;
+		ASSERT_EQ(psz + 100, vmsplice(self->p[1], &iov, 1, 0));
+		put(_metadata, self->p[1], 50, 2, 0);
+		put(_metadata, self->p[1], psz + 50, 2, 50);
+		ASSERT_EQ(DEF_SLOTS - 4, fill_slots(_metadata, self->p[1]));
+		ASSERT_EQ(-1, mismatch(map, 2 * psz, 1, 0));
+		get(_metadata, self->p[0], psz + 100, 1, 0);
+		get(_metadata, self->p[0], psz + 100, 2, 0);
+		drain_filler(_metadata, self->p[0], DEF_SLOTS - 4);
+		put(_metadata, self->p[1], 4 * psz, 3, 0);
+		ASSERT_EQ(-1, mismatch(map, 2 * psz, 1, 0));
+		get(_metadata, self->p[0], 4 * psz, 3, 0);
+	}
+	expect_works(_metadata, self->p);
+	munmap(map, 2 * psz);
+}
+
+/* Pages are used again, so look for what was in them before. */
+TEST_F(pipe, recycled_pages)
+{
+	const ssize_t lens[] = {
+		16 * psz, 1, 100, psz - 1, psz, 8 * psz + 77, psz + 1, 3 * psz, 2,
+	};
+	ssize_t in = 0, out = 0;
+	unsigned int i, rnd = 1;
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	for (i = 0; i < 3 * ARRAY_SIZE(lens); i++) {
+		ssize_t len = lens[i % ARRAY_SIZE(lens)];
+
+		put(_metadata, self->p[1], len, i, 0);
+		get_chunks(_metadata, self->p[0], len, i, 0, 2 * psz + 9 * i);
+	}
+	expect_empty(_metadata, self->p[0]);
+
+	/* A stream which fills and drains the pipe at random */
+	set_flag(_metadata, self->p[1], O_NONBLOCK, true);
+	for (i = 0; i < 200; i++) {
+		ssize_t len = 1 + next_random(&rnd) % (i % 3 ? 200 : 6 * psz);
+		ssize_t ret = try_put(_metadata, self->p[1], len, 77, in);
+
+		if (ret < 0) {
+			ASSERT_EQ(EAGAIN, errno);
+			ret = 0;
+		}
+		in += ret;
+		ASSERT_EQ(in - out, nr_bytes(_metadata, self->p[0]));
+		len = next_random(&rnd) % (i % 5 ? 3 * psz : 16 * psz);
+		len = min(len, in - out);
+		get(_metadata, self->p[0], len, 77, out);
+		out += len;
+	}
+	get(_metadata, self->p[0], in - out, 77, out);
+	expect_works(_metadata, self->p);
+}
+
+/* A pipe for notifications is not for write(), whatever else is wrong. */
+TEST_F(pipe, notification_pipe)
+{
+	const ssize_t lens[] = { 0, 1, psz, 5 * psz };
+	unsigned char *buf = alloc_buf(_metadata, 5 * psz);
+	struct guarded bad;
+	ssize_t i;
+	int p[2];
+
+	if (pipe2(p, O_CLOEXEC | O_NOTIFICATION_PIPE))
+		SKIP(return, "O_NOTIFICATION_PIPE: %s", strerror(errno));
+
+	count_signals(_metadata, SIGPIPE, 0);
+	guarded_alloc(_metadata, &bad, 0, 5 * psz, false);
+	memset(buf, 0, 5 * psz);
+	for (i = 0; i < 2 * ARRAY_SIZE(lens); i++) {
+		ssize_t len = lens[i % ARRAY_SIZE(lens)];
+
+		if (i == ARRAY_SIZE(lens)) {
+			ASSERT_EQ(-1, fcntl(p[1], F_SETPIPE_SZ, (int)psz));
+			ASSERT_EQ(EBUSY, errno);
+			ASSERT_EQ(0, close(p[0]));
+		}
+		/* Even if there is nothing to write */
+		ASSERT_EQ(-1, write(p[1], buf, len));
+		ASSERT_EQ(EXDEV, errno);
+		ASSERT_EQ(-1, write(p[1], bad.buf, len));
+		ASSERT_EQ(EXDEV, errno);
+		ASSERT_EQ(0, nr_bytes(_metadata, p[1]));
+	}
+	ASSERT_EQ(0, signals());
+	ASSERT_EQ(0, close(p[1]));
+	guarded_free(&bad);
+	free(buf);
+}
+
+static long memcg_current(struct __test_metadata *_metadata, const char *memcg)
+{
+	char val[64];
+
+	ASSERT_EQ(0, read_file_at(memcg, "memory.current", val, sizeof(val)));
+	return atol(val);
+}
+
+/*
+ * Charges are taken from and returned to a stock of some pages per CPU, so stay
+ * on one of them, and look at many more pages than that.
+ */
+static void pin_to_cpu(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(sched_getcpu(), &set);
+	(void)sched_setaffinity(0, sizeof(set), &set);
+}
+
+TEST_F(pipe, memcg_charge)
+{
+	unsigned char *buf;
+	ssize_t slots, total;
+	long before, grown;
+	int p[4][2];
+	ssize_t i;
+
+	if (!variant->child_memcg)
+		SKIP(return, "needs a memory cgroup of its own");
+
+	pin_to_cpu();
+	for (i = 0; i < ARRAY_SIZE(p); i++) {
+		ASSERT_EQ(0, pipe2(p[i], O_CLOEXEC));
+		slots = set_big(p[i][1]);
+	}
+	total = ARRAY_SIZE(p) * slots * psz;
+	if (ARRAY_SIZE(p) * slots < 4 * DEF_SLOTS * DEF_SLOTS)
+		SKIP(return, "cannot make pipes of more than %zd pages", slots);
+
+	buf = alloc_buf(_metadata, slots * psz);
+	fill(buf, slots * psz, 1, 0);
+	before = memcg_current(_metadata, self->child.memcg);
+
+	for (i = 0; i < ARRAY_SIZE(p); i++)
+		ASSERT_EQ(slots * psz, write(p[i][1], buf, slots * psz));
+	grown = memcg_current(_metadata, self->child.memcg) - before;
+	ASSERT_GE(grown, (long)(total / 4 * 3));
+
+	/* Whether they are drained or closed, little may remain. */
+	for (i = 0; i < ARRAY_SIZE(p); i++) {
+		if (i & 1) {
+			get_chunks(_metadata, p[i][0], slots * psz, 1, 0, 7 * psz);
+		} else {
+			ASSERT_EQ(0, close(p[i][0]));
+			ASSERT_EQ(0, close(p[i][1]));
+		}
+	}
+	ASSERT_TRUE(WAIT_FOR(memcg_current(_metadata, self->child.memcg) <
+			     before + (long)(total / 4))) {
+		TH_LOG("was %ld, grew by %ld, is %ld", before, grown,
+		       memcg_current(_metadata, self->child.memcg));
+	}
+	free(buf);
+}
+
+/* Pages which were meant for a write which failed are not lost. */
+TEST_F_TIMEOUT(pipe, memcg_failed_writes, LONG_TIMEOUT)
+{
+	const int loops = 512;
+	struct guarded bad, half;
+	struct io io;
+	long before;
+	int i, p[2];
+
+	if (!variant->child_memcg)
+		SKIP(return, "needs a memory cgroup of its own");
+
+	pin_to_cpu();
+	signal(SIGPIPE, SIG_IGN);
+	count_signals(_metadata, SIGUSR1, 0);
+	set_slots(_metadata, self->p[1], 2);
+	set_flag(_metadata, self->p[1], O_NONBLOCK, true);
+	guarded_alloc(_metadata, &bad, 0, 16 * psz, false);
+	guarded_alloc(_metadata, &half, 8 * psz, 8 * psz, false);
+	fill(half.buf, 8 * psz, 1, 0);
+	io_init_write(_metadata, &io, self->p[1], 16 * psz, 1, 0);
+	ASSERT_EQ(0, pipe2(p, O_CLOEXEC));
+	ASSERT_EQ(0, close(p[0]));
+	before = memcg_current(_metadata, self->child.memcg);
+
+	for (i = 0; i < loops; i++) {
+		ASSERT_EQ(-1, write(self->p[1], bad.buf, 16 * psz));
+		ASSERT_EQ(EFAULT, errno);
+		ASSERT_EQ(-1, write(p[1], io.buf, 16 * psz));
+		ASSERT_EQ(EPIPE, errno);
+	}
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	for (i = 0; i < loops / 8; i++) {
+		ASSERT_EQ(8 * psz, write(self->p[1], half.buf, 16 * psz));
+		get(_metadata, self->p[0], 8 * psz, 1, 0);
+	}
+	fill_slots(_metadata, self->p[1]);
+	for (i = 0; i < loops; i++) {
+		ASSERT_EQ(-1, write(self->p[1], io.buf, 16 * psz));
+		ASSERT_EQ(EAGAIN, errno);
+	}
+	set_flag(_metadata, self->p[1], O_NONBLOCK, false);
+	for (i = 0; i < loops / 16; i++) {
+		io_start(_metadata, &io);
+		io_wait_blocked(_metadata, &io);
+		pthread_kill(io.thread, SIGUSR1);
+		io_join(_metadata, &io);
+		ASSERT_EQ(-1, io.ret);
+		ASSERT_EQ(EINTR, io.err);
+	}
+	drain_filler(_metadata, self->p[0], DEF_SLOTS);
+	ASSERT_TRUE(WAIT_FOR(memcg_current(_metadata, self->child.memcg) <
+			     before + (long)(loops / 2 * psz))) {
+		TH_LOG("was %ld, is %ld", before, memcg_current(_metadata, self->child.memcg));
+	}
+	guarded_free(&bad);
+	guarded_free(&half);
+	free(io.buf);
+}
+
+/* Named pipes are written to by the same code. */
+TEST_F(pipe, fifo)
+{
+	const ssize_t lens[] = { 1, psz - 1, psz + 1, 16 * psz };
+	char path[PATH_MAX];
+	struct io io;
+	int p[2], ret;
+	ssize_t i;
+
+	ret = make_temp_dir(self->temp_dir, sizeof(self->temp_dir));
+	if (ret) {
+		self->temp_dir[0] = '\0';
+		SKIP(return, "no temporary directory: %s", strerror(-ret));
+	}
+	snprintf(path, sizeof(path), "%s/fifo", self->temp_dir);
+	if (mkfifo(path, 0600))
+		SKIP(return, "mkfifo: %s", strerror(errno));
+
+	p[0] = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ASSERT_GE(p[0], 0);
+	p[1] = open(path, O_WRONLY | O_CLOEXEC);
+	ASSERT_GE(p[1], 0);
+	set_flag(_metadata, p[0], O_NONBLOCK, false);
+	set_slots(_metadata, p[1], DEF_SLOTS);
+
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		put(_metadata, p[1], lens[i], i, 0);
+		get_chunks(_metadata, p[0], lens[i], i, 0, 4091);
+		expect_empty(_metadata, p[0]);
+	}
+	put(_metadata, p[1], 100, 1, 0);
+	put(_metadata, p[1], psz + 200, 1, 100);
+	EXPECT_LAYOUT(p, 1, 0, 300, psz);
+
+	io_init_write(_metadata, &io, p[1], 100 * psz + 17, 2, 0);
+	io_start(_metadata, &io);
+	get_chunks(_metadata, p[0], 100 * psz + 17, 2, 0, 3 * psz + 41);
+	io_join(_metadata, &io);
+	ASSERT_EQ(100 * psz + 17, io.ret);
+	expect_works(_metadata, p);
+	free(io.buf);
+}
+
+/* A write which is much larger than the pipe */
+TEST_F_TIMEOUT(pipe, blocking_stream, LONG_TIMEOUT)
+{
+	const ssize_t len = 256 * psz + 333;
+	unsigned char *buf = alloc_buf(_metadata, 5 * psz);
+	unsigned int rnd = 1;
+	ssize_t got = 0;
+	struct io io;
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	io_init_write(_metadata, &io, self->p[1], len, 1, 0);
+	io_start(_metadata, &io);
+	while (got < len) {
+		ssize_t want = min(1 + next_random(&rnd) % (5 * psz), len - got);
+		ssize_t ret;
+
+		/* A slow reader, every now and then */
+		if (next_random(&rnd) % 16 == 0 && len - got > 17 * psz)
+			io_wait_blocked(_metadata, &io);
+		ret = read(self->p[0], buf, want);
+		ASSERT_GT(ret, 0);
+		ASSERT_EQ(-1, mismatch(buf, ret, 1, got));
+		got += ret;
+	}
+	io_join(_metadata, &io);
+	ASSERT_EQ(len, io.ret);
+	expect_works(_metadata, self->p);
+	free(io.buf);
+	free(buf);
+}
+
+/* They are interleaved somehow, but each keeps its order. */
+TEST_F_TIMEOUT(pipe, two_blocking_streams, LONG_TIMEOUT)
+{
+	const ssize_t len = 40 * psz + 77;
+	unsigned char *buf = alloc_buf(_metadata, 5 * psz);
+	ssize_t pos[2] = {}, got = 0, i, j;
+	unsigned int rnd = 1;
+	struct io io[2];
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	for (i = 0; i < 2; i++) {
+		io_init_write(_metadata, &io[i], self->p[1], len, i, 0);
+		/* The top bit tells whose byte it is. */
+		for (j = 0; j < len; j++)
+			io[i].buf[j] = (io[i].buf[j] & 0x7f) | i << 7;
+	}
+	for (i = 0; i < 2; i++)
+		io_start(_metadata, &io[i]);
+	while (got < 2 * len) {
+		ssize_t want = min(1 + next_random(&rnd) % (5 * psz), 2 * len - got);
+		ssize_t ret = read(self->p[0], buf, want);
+
+		ASSERT_GT(ret, 0);
+		for (j = 0; j < ret; j++) {
+			i = buf[j] >> 7;
+			if (pos[i] >= len || buf[j] != io[i].buf[pos[i]])
+				break;
+			pos[i]++;
+		}
+		ASSERT_EQ(ret, j) {
+			TH_LOG("byte %zd of writer %zd is wrong", pos[i], i);
+		}
+		got += ret;
+	}
+	for (i = 0; i < 2; i++) {
+		io_join(_metadata, &io[i]);
+		ASSERT_EQ(len, io[i].ret);
+		free(io[i].buf);
+	}
+	expect_works(_metadata, self->p);
+	free(buf);
+}
+
+TEST_HARNESS_MAIN

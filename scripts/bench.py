@@ -24,7 +24,7 @@ from build import Kernel, compiler, kernel, kselftests
 from fetch import repository
 from guest import accelerator, boot, reports, run_directory
 from measure import Measurement
-from project import ROOT, Base, Failure, Topic, base, output, run, say, topic, topics
+from project import ROOT, Base, Failure, Topic, arguments, base, output, run, say, topic, topics
 from tree import apply
 
 SIDES = ("baseline", "patched")
@@ -157,10 +157,8 @@ def bench(on: Base, one: Topic, args: argparse.Namespace, out: Path) -> None:
 
 def main() -> None:
     """Compare one topic, or all, and print the report."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--topic", action="append", help="default: every topic that has patches for the base")
-    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
-    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
     parser.add_argument("--cpus", type=int, default=2, help="virtual CPUs of the timed guests (default: 2)")
     parser.add_argument("--accel", default="auto", choices=("auto", "kvm", "tcg"), help="default: auto")
     parser.add_argument("--timed", action="store_true", help="measure time even where there is no KVM")

@@ -8,7 +8,6 @@ kernels of one configuration share a build directory, so that the second build
 compiles only what the series changes.
 """
 
-import argparse
 import hashlib
 import json
 import os
@@ -17,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fetch import repository
-from project import (CONFIGS, KCONFIG, Base, Failure, base, cache, lock, logged, output, run, say,
+from project import (CONFIGS, KCONFIG, Base, Failure, arguments, base, cache, lock, logged, output, run, say,
                      topic)
 from tree import apply, commit_of, worktree
 
@@ -174,11 +173,9 @@ def kselftests(repo: Path, revision: str, targets: list[str]) -> Path:
 
 def main() -> None:
     """Build one kernel and print its directory."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
+    parser = arguments(__doc__)
     parser.add_argument("--topic", help="apply this series (default: none, the baseline)")
     parser.add_argument("--config", default="bench", choices=CONFIGS, help="default: %(default)s")
-    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
     args = parser.parse_args()
     on = base(args.base)
     repo = repository(on, args.kdir)

@@ -7,8 +7,6 @@ The log of each guest is a check of its own: a report of lockdep, KASAN, RCU,
 WARN, BUG or the hung-task detector in it is a failure.
 """
 
-import argparse
-import os
 import shutil
 import sys
 import time
@@ -20,8 +18,8 @@ from fetch import repository
 from guest import accelerator, boot, reports, run_directory
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse
 from lint import lint
-from project import ROOT, Base, Failure, Topic, base, run, say, topics
-from tree import apply, stacked
+from project import ROOT, Base, Failure, Topic, arguments, base, run, say, topics
+from tree import apply
 
 def tooling() -> list[Result]:
     """The tooling's own tests; each is one result."""
@@ -92,9 +90,7 @@ def guest(on: Base, repo: Path, revision: str, chosen: list[Topic], config: str,
 
 def main() -> int:
     """Run all checks and end with the line 'N passed, N failed, N skipped'."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
-    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
+    parser = arguments(__doc__)
     parser.add_argument("--accel", default="auto", choices=("auto", "kvm", "tcg"), help="default: auto")
     args = parser.parse_args()
     begin = time.monotonic()
@@ -106,7 +102,7 @@ def main() -> int:
     results += lint(on, chosen, args.kdir)
     try:
         repo = repository(on, args.kdir)
-        revision = apply(repo, on, stacked(chosen, on))
+        revision = apply(repo, on, chosen)
         for config in ("trace", "debug"):
             say(f"check: kselftests on the {config} kernel")
             results += guest(on, repo, revision, chosen, config, args.accel, config == "trace")

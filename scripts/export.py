@@ -7,15 +7,13 @@ the committed one (or a skeleton is made); its shortlog and diffstat are made
 anew.
 """
 
-import argparse
-import os
 import re
 import subprocess
 import tempfile
 from pathlib import Path
 
 from fetch import repository
-from project import GIT_IDENTITY, ROOT, Base, Failure, Topic, base, output, run, say, topic, topics
+from project import GIT_IDENTITY, ROOT, Base, Failure, Topic, arguments, base, output, run, say, topic, topics
 from tree import edit_tree, stacked
 
 # Files that a series adds below these are mirrored, so that they can be read
@@ -96,10 +94,8 @@ def write(tree: Path, one: Topic, on: Base, start: str, head: str) -> None:
 
 def main() -> None:
     """Export the committed state of a topic's tree."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--topic", required=True, help="one of: " + ", ".join(topics()))
-    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
-    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
     args = parser.parse_args()
     one, on = topic(args.topic), base(args.base)
     tree = edit_tree(repository(on, args.kdir), on, one)

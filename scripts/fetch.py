@@ -7,16 +7,14 @@ Debian mirror that apt is set up with, kernel.org.  An interrupted download
 goes on where it stopped; an interrupted import starts again.
 """
 
-import argparse
 import hashlib
-import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
-from project import (GIT_IDENTITY, Base, Failure, Topic, base, bases, cache, lock, logged, output, run,
-                     say, sha256, topic, topics)
+from project import (GIT_IDENTITY, Base, Failure, Topic, arguments, base, bases, cache, lock, logged, output,
+                     run, say, sha256, topic, topics)
 
 
 def mirrors() -> list[str]:
@@ -192,9 +190,7 @@ def repository(base: Base, kdir: str | None = None) -> Path:
 
 def main() -> None:
     """Fetch one base and print where its repository is."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
-    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
+    parser = arguments(__doc__)
     args = parser.parse_args()
     say(f"fetch: {repository(base(args.base), args.kdir)}")
 

@@ -6,7 +6,6 @@ The guest's root is this machine's, read-only; the run's directory is mounted
 on /mnt, and all that goes in or comes out lies there.
 """
 
-import argparse
 import json
 import os
 import re
@@ -21,7 +20,7 @@ from pathlib import Path
 
 from build import Kernel
 from install import tool
-from project import CONFIGS, Failure, cache, output, run, say, tail
+from project import CONFIGS, Failure, arguments, cache, output, run, say, tail
 
 # What must not be in the log of a guest, by who says it.  The first that
 # matches a line names it, so the general ones come last.
@@ -203,11 +202,9 @@ def main() -> int:
     from project import base, topic
     from tree import apply
 
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--topic", required=True)
-    parser.add_argument("--base", default="v6.18", help="default: %(default)s")
     parser.add_argument("--config", default="trace", choices=CONFIGS, help="default: %(default)s")
-    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
     parser.add_argument("--exec", help="run this and leave (default: a shell)")
     args = parser.parse_args()
     on, one = base(args.base), topic(args.topic)

@@ -8,8 +8,6 @@ of the touched objects after each patch with W=1 and sparse.  Scripts: ruff and
 shellcheck.
 """
 
-import argparse
-import os
 import re
 import subprocess
 import tempfile
@@ -21,7 +19,8 @@ from build import configure, jobs
 from fetch import repository
 from install import tool
 from ktap import FAILED, PASSED, Result, count
-from project import ROOT, Base, Failure, Topic, base, cache, lock, logged, output, run, say, topic, topics
+from project import (ROOT, Base, Failure, Topic, arguments, base, cache, lock, logged, output, run, say, topic,
+                     topics)
 from tree import apply, commit_of, stacked, worktree
 
 TAGS = re.compile(r"^(Signed-off-by|Reviewed-by|Acked-by|Tested-by|Suggested-by|Reported-by|"
@@ -208,10 +207,8 @@ def lint(on: Base, chosen: list[Topic], kdir: str | None) -> list[Result]:
 
 def main() -> int:
     """Lint one topic, or all, and print the count."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--topic", action="append", help="default: every topic that has patches for the base")
-    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
-    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
     args = parser.parse_args()
     on = base(args.base)
     chosen = [topic(name) for name in args.topic] if args.topic else \

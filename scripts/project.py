@@ -7,6 +7,7 @@ Nothing here changes a file outside the cache.  All paths are pathlib.Path.
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import hashlib
 import os
@@ -121,6 +122,15 @@ def topic(name: str) -> Topic:
     if name not in known:
         raise Failure(f"unknown topic '{name}': patches/ has {', '.join(known)}")
     return known[name]
+
+
+def arguments(description: str) -> argparse.ArgumentParser:
+    """A parser with the options that nearly every step has: --base, and --kdir
+    whose default is $KDIR."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
+    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
+    return parser
 
 
 def say(text: str) -> None:

@@ -6,16 +6,14 @@
 topic's name; edit and rebase there, then `make export TOPIC=pipe`.
 """
 
-import argparse
 import hashlib
-import os
 import re
 import subprocess
 from pathlib import Path
 
 from fetch import repository
-from project import (GIT_IDENTITY, GIT_PLAIN, Base, Failure, Topic, base, cache, lock, output, run, say, topic,
-                     topics)
+from project import (GIT_IDENTITY, GIT_PLAIN, Base, Failure, Topic, arguments, base, cache, lock, output, run,
+                     say, topic, topics)
 
 
 def worktree(repo: Path, name: str, revision: str) -> Path:
@@ -155,10 +153,8 @@ def edit_tree(repo: Path, base: Base, one: Topic) -> Path:
 
 def main() -> None:
     """Make or refresh the tree of one topic and print its path."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--topic", required=True, help="one of: " + ", ".join(topics()))
-    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
-    parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
     args = parser.parse_args()
     one, on = topic(args.topic), base(args.base)
     path = edit_tree(repository(on, args.kdir), on, one)

@@ -97,17 +97,19 @@ def apply(repo: Path, base: Base, chosen: list[Topic], place: str = "apply") -> 
     with lock(f"{repo.name}-{place}"):
         path = worktree(repo, place, base.tag)
         for patch in patches:
-            am(path, patch)
+            am(path, patch, merge=len(order) > 1)
         output("git", "-C", path, "update-ref", ref, "HEAD")
         return output("git", "-C", path, "rev-parse", "HEAD")
 
 
-def am(path: Path, patch: Path) -> None:
+def am(path: Path, patch: Path, merge: bool = False) -> None:
     """Apply one patch to the worktree @path with `git am`; Failure, with the
-    worktree as it was, if it does not apply."""
+    worktree as it was, if it does not apply.  @merge: let git merge it, since
+    the series of several topics touch neighbouring lines of the same lists
+    (TARGETS, MAINTAINERS)."""
     try:
-        output("git", "-C", path, "-c", "core.hooksPath=/dev/null", "am", "-q", "--keep-cr",
-               "--committer-date-is-author-date", patch, env=GIT_IDENTITY)
+        output("git", "-C", path, "-c", "core.hooksPath=/dev/null", "am", "-q", *(["-3"] if merge else []),
+               "--keep-cr", "--committer-date-is-author-date", patch, env=GIT_IDENTITY)
     except Failure:
         output("git", "-C", path, "am", "--abort", env=GIT_IDENTITY, check=False)
         raise Failure(explain(patch.parent.parent.name, patch, apply_errors(path, patch))) from None

@@ -112,6 +112,18 @@ class Apply(KernelCase):
         self.assertEqual(self.show(tree.apply(self.repo, self.on, [second]))[6], "line VII")
         self.assertEqual(self.show(tree.apply(self.repo, self.on, [third]))[6], "line Seven")
 
+    def test_neighbours(self):
+        """Series that change neighbouring lines stack, in either order, which
+        `git am` by itself refuses; one that is applied alone has to fit."""
+        first, second = self.series("alpha", SEVEN), self.series("beta", ("fs/pipe.c", "line 9\n", "line nine\n"))
+        for chosen in ([first, second], [second, first]):
+            lines = self.show(tree.apply(self.repo, self.on, chosen))
+            self.assertEqual((lines[6], lines[8]), ("line seven", "line nine"))
+        patch = second.patches(self.on)[0]
+        patch.write_text(patch.read_text().replace(" line 8\n", " line 8.0\n"))
+        with self.fails(patch.name, "does not apply"):
+            tree.apply(self.repo, self.on, [second])
+
     def test_prerequisite_without_patches(self):
         """A prerequisite that has no patches for the base is named."""
         self.topic("zeta")

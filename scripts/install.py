@@ -16,6 +16,8 @@ PACKAGES = {
               "cpio", "xz-utils", "rsync", "curl", "perl", "git", "libc6-dev", "linux-libc-dev"],
     "guest": ["qemu-system-x86", "python3-venv", "stress-ng", "bpftrace", "linux-perf", "iproute2",
               "util-linux"],
+    # What the kernel's own kselftests link with.
+    "tests": ["libcap-dev"],
     "lint": ["sparse", "codespell", "shellcheck"],
 }
 # Pinned: the guest's command line and console depend on virtme-ng's release.

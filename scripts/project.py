@@ -68,6 +68,7 @@ class Topic:
     benchmark: str
     metric: str
     prerequisites: tuple[str, ...] = ()
+    neighbours: tuple[str, ...] = ()
     base: dict = field(default_factory=dict)
 
     def patches(self, base: Base) -> list[Path]:
@@ -111,7 +112,8 @@ def topics() -> dict[str, Topic]:
     found = {}
     for path in sorted((ROOT / "patches").glob("*/series.toml")):
         row = tomllib.loads(path.read_text())
-        row["prerequisites"] = tuple(row.get("prerequisites", ()))
+        for key in ("prerequisites", "neighbours"):
+            row[key] = tuple(row.get(key, ()))
         found[path.parent.name] = Topic(name=path.parent.name, **row)
     return found
 

@@ -38,6 +38,7 @@ class Tables(KernelCase):
         one = self.topic("beta", ("alpha",))
         self.assertEqual((one.name, one.prerequisites, one.kselftest, one.base["v0"]["status"]),
                          ("beta", ("alpha",), "beta", "complete"))
+        self.assertEqual(one.neighbours, ())
         directory = self.root / "patches/beta/v0"
         directory.mkdir()
         for name in ("0000-cover-letter.patch", "0002-b.patch", "0001-z.patch", "0010-a.patch", "notes.txt"):

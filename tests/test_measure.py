@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The rows of the pipe measurements, from small traces made by hand."""
+"""The rows of the measurements, from small traces made by hand."""
 
 import json
 
 from support import Case, put
 
 # isort: split
-from measure import Measurement, pipe, row
+from measure import Measurement, pid, pipe, row
 
 SIDES = {"write": "mm_page_alloc", "read": "mm_page_free"}
 
@@ -128,8 +128,91 @@ class Rows(Case):
 
     def test_measurements(self):
         """What records a trace runs on the trace kernel, and nothing else does."""
-        names = [one.name for one in pipe.MEASUREMENTS]
-        self.assertEqual(len(set(names)), len(names))
-        for one in pipe.MEASUREMENTS:
-            self.assertIsInstance(one, Measurement)
-            self.assertEqual(one.config == "trace", "trace_start" in one.script, one.name)
+        for module in (pid, pipe):
+            names = [one.name for one in module.MEASUREMENTS]
+            self.assertEqual(len(set(names)), len(names))
+            for one in module.MEASUREMENTS:
+                self.assertIsInstance(one, Measurement)
+                self.assertEqual(one.config == "trace", "trace_start" in one.script, one.name)
+
+
+def operations(count: int, sections: dict[str, tuple], level: int = 0, op: str = "clone3") -> str:
+    """The trace of @count operations @op: the ticks of each time that
+    pidmap_lock is taken, by the system call that it is in."""
+    time, lines = 500, ["# lost 0", "# tracer: nop"]
+
+    def event(text: str) -> None:
+        nonlocal time
+        time += 1
+        lines.append(f" pid_alloc_bench-42      [001] ..... {time}: {text}")
+
+    run = f"op={op} level={level} procs=1"
+    event("sys_clone3(uargs: 7ffd00, size: 58)")
+    event("lock_acquired: 00000000aa11bb22 pidmap_lock")
+    event("lock_release: 00000000aa11bb22 pidmap_lock")
+    event(f"tracing_mark_write: pid_alloc_bench: begin {run}")
+    for _ in range(count):
+        for call, lengths in sections.items():
+            event(f"sys_{call}(0)")
+            for ticks in lengths:
+                event("lock_acquired: 00000000aa11bb22 pidmap_lock")
+                event("lock_acquired: 00000000cc33dd44 &other->lock")
+                time += ticks - 2
+                event("lock_release: 00000000aa11bb22 pidmap_lock")
+    event(f"tracing_mark_write: pid_alloc_bench: end {run}")
+    return "\n".join(lines) + "\n"
+
+
+class Pid(Case):
+    """measure.pid on a run's directory."""
+
+    def setUp(self):
+        super().setUp()
+        self.count = pid.TRACED
+
+    def test_counters(self):
+        """Acquisitions of pidmap_lock for each operation; those before the
+        begin mark and those of other locks do not count."""
+        put(self.dir / "locks.trace",
+            operations(self.count, {"clone3": (10, 20), "wait4": (30,)})
+            + operations(self.count, {"clone3": (10, 10, 10, 10, 20), "wait4": (30,)}, level=3)
+            + operations(self.count, {"clone3": (10,), "exit": (30,)}, op="thread"))
+        found = {one["condition"]: (one["metric"], one["evidence"], one["value"]) for one in pid.counter_rows(self.dir)}
+        self.assertEqual(found, {"level0": ("lock_acquisitions", "counter", 3.0),
+                                 "level3": ("lock_acquisitions", "counter", 6.0),
+                                 "level0 thread": ("lock_acquisitions", "counter", 2.0)})
+
+    def test_sections(self):
+        """Instructions under the lock: what is always done, for which the
+        shortest section of each place counts, and the mean."""
+        regular = operations(self.count - 1, {"clone3": (100, 250), "wait4": (70,)})
+        odd = operations(1, {"clone3": (9100, 250), "wait4": (1570,)})
+        end = [at for at, line in enumerate(regular.splitlines()) if ": end" in line][0]
+        begin = [at for at, line in enumerate(odd.splitlines()) if ": begin" in line][0]
+        both = regular.splitlines()[:end] + odd.splitlines()[begin + 1:]
+        put(self.dir / "sections.trace", "\n".join(both) + "\n")
+        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in pid.section_rows(self.dir)],
+                         [("insn_under_lock", "level0", 420.0), ("insn_under_lock_mean", "level0", 455.0)])
+
+    def test_never_taken(self):
+        """A part in which nobody takes the lock is told."""
+        for name, rows in (("locks.trace", pid.counter_rows), ("sections.trace", pid.section_rows)):
+            put(self.dir / name, operations(self.count, {"clone3": ()}))
+            with self.fails("pidmap_lock", "level0", name):
+                rows(self.dir)
+
+    def test_instructions(self):
+        """One row for each operation and level."""
+        put(self.dir / "ops.json", "".join(
+            json.dumps({"op": op, "level": level, "ns_per_op": 9, "best_ns_per_op": value}) + "\n"
+            for op, level, value in (("vfork", 0, 26900.5), ("vfork", 3, 31000), ("thread", 0, 29000))))
+        self.assertEqual({one["condition"]: one["value"] for one in pid.instruction_rows(self.dir)},
+                         {"vfork": 26900.5, "vfork level3": 31000.0, "thread": 29000.0})
+
+    def test_times(self):
+        """Throughput and latency, by operation and processes."""
+        put(self.dir / "times.json", json.dumps({"op": "thread", "procs": 8, "ops_per_s": 10.5, "p50_ns": 3,
+                                                 "p99_ns": 4}) + "\n")
+        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in pid.time_rows(self.dir)],
+                         [("throughput", "thread, 8 processes", 10.5), ("op_p50", "thread, 8 processes", 3.0),
+                          ("op_p99", "thread, 8 processes", 4.0)])

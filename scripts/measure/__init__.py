@@ -4,6 +4,7 @@ list MEASUREMENTS and the timed run TIMED."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,3 +35,8 @@ def row(metric: str, unit: str, condition: str, evidence: str, value: float) -> 
     """One row of one kernel's summary; values are kept to six digits."""
     return {"metric": metric, "unit": unit, "condition": condition, "evidence": evidence,
             "value": float(f"{value:.6g}")}
+
+
+def json_lines(path: Path) -> list[dict]:
+    """The objects of a file that has one JSON object a line."""
+    return [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{")]

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import statistics
 from pathlib import Path
 
 import counters
-from measure import Measurement, row
+from measure import Measurement, json_lines, row
 from project import Failure
 
 LOCK = "&pipe->mutex"
@@ -67,11 +66,6 @@ for case in "1 1" "1 10" "5 1" "5 10"; do
 done
 {BENCH} -w 5 -r 10 --sizes 64K --pipe-size 1M --seconds 3 --memory-pressure --json >> times.json
 """
-
-
-def json_lines(path: Path) -> list[dict]:
-    """The objects of a file that has one JSON object a line."""
-    return [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{")]
 
 
 def instruction_rows(run: Path) -> list[dict]:

@@ -23,25 +23,16 @@ CALLS = {f"syscalls/sys_enter_{call}": MINE
 
 TRACED = 300            # operations that are traced
 COUNTED = 2000          # operations that are counted by instructions
-LEVELS = "0,1,2,3"
-# What is measured beside one process that is created with clone3().
-OTHERS = "thread,pidfd"
-
-COUNTERS = counters.setup(LOCK_EVENTS, "mono") + f"""
+# One process that is created with clone3(), at each level, and beside it a
+# thread and a process with a pidfd.
+TRACED_RUNS = f"""
 set -e
 trace_start
-{BENCH} --op clone3 --levels {LEVELS} --count {TRACED} --marker --json
-{BENCH} --op {OTHERS} --count {TRACED} --marker --json
-trace_stop locks.trace
+{BENCH} --op clone3 --levels 0,1,2,3 --count {TRACED} --marker --json
+{BENCH} --op thread,pidfd --count {TRACED} --marker --json
 """
-
-SECTIONS = counters.setup({**LOCK_EVENTS, **CALLS}, "x86-tsc") + f"""
-set -e
-trace_start
-{BENCH} --op clone3 --levels {LEVELS} --count {TRACED} --marker --json
-{BENCH} --op {OTHERS} --count {TRACED} --marker --json
-trace_stop sections.trace
-"""
+COUNTERS = counters.setup(LOCK_EVENTS, "mono") + TRACED_RUNS + "trace_stop locks.trace\n"
+SECTIONS = counters.setup({**LOCK_EVENTS, **CALLS}, "x86-tsc") + TRACED_RUNS + "trace_stop sections.trace\n"
 
 # The same numbers each time, so that the trees that they are kept in have the
 # same height; and several times, since these trees have other entries, too.

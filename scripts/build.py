@@ -11,6 +11,7 @@ compiles only what the series changes.
 import hashlib
 import json
 import os
+import re
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -48,9 +49,9 @@ def jobs() -> str:
     return f"-j{os.cpu_count() or 2}"
 
 
-def compiler() -> str:
-    """The first line of `gcc --version`."""
-    return output("gcc", "--version").splitlines()[0]
+def compiler(gcc: str = "gcc") -> str:
+    """The first line of `gcc --version`, or of @gcc's."""
+    return output(gcc, "--version").splitlines()[0]
 
 
 def fragments(config: str) -> list[Path]:
@@ -66,44 +67,78 @@ def fragments_hash(config: str) -> str:
     return hashlib.sha256(text).hexdigest()[:12]
 
 
-def requested(config: str) -> dict[str, str]:
-    """The options that the fragments of @config set: name to value, with 'n'
-    for one that is not set.  A later fragment wins."""
-    options = {}
-    for path in fragments(config):
+def options(paths: list[Path]) -> dict[str, str]:
+    """The options that the fragments @paths set: name to value, with 'n' for
+    one that is not set.  A later fragment wins."""
+    found = {}
+    for path in paths:
         for line in path.read_text().splitlines():
             if line.startswith("CONFIG_"):
                 name, _, value = line.partition("=")
-                options[name] = value
+                found[name] = value
             elif line.startswith("# CONFIG_") and line.endswith(" is not set"):
-                options[line.split()[1]] = "n"
-    return options
+                found[line.split()[1]] = "n"
+    return found
+
+
+def requested(config: str) -> dict[str, str]:
+    """The options that the fragments of @config set, as options() has them."""
+    return options(fragments(config))
+
+
+def merge(source: Path, out: Path, name: str, paths: list[Path], log: Path, words: tuple[str, ...] = ()) -> None:
+    """Merge the fragments @paths of configuration @name into the .config that
+    is in @out; make is called with @words (ARCH=), and adds to @log.  Raises
+    Failure for an option that the kernel did not take, which would make a
+    test skip in silence."""
+    logged("merge_config.sh", [source / "scripts/kconfig/merge_config.sh", "-m", "-O", out, out / ".config", *paths],
+           log, cwd=source, append=True, env={"KCONFIG_CONFIG": str(out / ".config")})
+    logged("olddefconfig", ["make", "-C", source, f"O={out}", *words, "olddefconfig"], log, append=True)
+    have = dict(line.split("=", 1) for line in (out / ".config").read_text().splitlines()
+                if line.startswith("CONFIG_"))
+    refused = [f"{option}={value}" for option, value in options(paths).items() if have.get(option, "n") != value]
+    if refused:
+        raise Failure(f"configuration '{name}' did not take {', '.join(refused[:5])}: mend "
+                      f"scripts/kconfig (the log is {log})")
+
+
+def configured(out: Path, config: str) -> bool:
+    """Whether the .config of @out was made from the fragments of @config as
+    they are, for the compiler that is installed."""
+    stamp = out / "hotpaths.fragments"
+    return stamp.exists() and stamp.read_text() == f"{fragments_hash(config)} {compiler()}"
 
 
 def configure(source: Path, out: Path, config: str) -> None:
     """Make the .config of @out from tinyconfig and the fragments, unless it
-    was made from the same ones.  Raises Failure for an option that the kernel
-    did not take, which would make a test skip in silence."""
-    stamp = out / "hotpaths.fragments"
-    want = f"{fragments_hash(config)} {compiler()}"
-    if stamp.exists() and stamp.read_text() == want:
+    was made from the same ones.  @source is the base: on a series, tinyconfig
+    would switch off what the series adds, which takes its default otherwise.
+    Raises Failure as merge() does."""
+    if configured(out, config):
         return
     out.mkdir(parents=True, exist_ok=True)
+    stamp = out / "hotpaths.fragments"
     stamp.unlink(missing_ok=True)
     log = cache() / "log" / f"config-{config}.log"
-    make = ["make", "-C", source, f"O={out}"]
-    logged("tinyconfig", [*make, "tinyconfig"], log)
-    logged("merge_config.sh", [source / "scripts/kconfig/merge_config.sh", "-m", "-O", out, out / ".config",
-                               *fragments(config)], log, cwd=source, append=True,
-           env={"KCONFIG_CONFIG": str(out / ".config")})
-    logged("olddefconfig", [*make, "olddefconfig"], log, append=True)
-    have = dict(line.split("=", 1) for line in (out / ".config").read_text().splitlines()
-                if line.startswith("CONFIG_"))
-    refused = [f"{name}={value}" for name, value in requested(config).items() if have.get(name, "n") != value]
-    if refused:
-        raise Failure(f"configuration '{config}' did not take {', '.join(refused[:5])}: mend "
-                      f"scripts/kconfig (the log is {log})")
-    stamp.write_text(want)
+    logged("tinyconfig", ["make", "-C", source, f"O={out}", "tinyconfig"], log)
+    merge(source, out, config, fragments(config), log)
+    stamp.write_text(f"{fragments_hash(config)} {compiler()}")
+
+
+def selected(source: Path, out: Path, objects: list[str], words: tuple[str, ...] = ()) -> list[str]:
+    """Those of @objects that the configuration of @out builds, in order; all
+    are removed from @out.  make is called with @words, and prepared @out.
+
+    An object that is asked for by name is built whether or not it is
+    configured, but a directory builds what its Makefile selects.
+    """
+    for name in objects:
+        (out / name).unlink(missing_ok=True)
+    directories = sorted({name.rpartition("/")[0] + "/" for name in objects})
+    # A directory that is not configured is an error, but of no other.
+    would = output("make", "-C", source, f"O={out}", "-k", "-n", *words, *directories, check=False) if objects else ""
+    built = set(re.findall(r" -o (\S+\.o)(?=\s)", would))
+    return [name for name in objects if name in built]
 
 
 def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Kernel:
@@ -118,9 +153,10 @@ def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Ke
         row = json.loads(record.read_text())
         return Kernel(path=path, **{**row, "commit": commit})
     with lock(f"{repo.name}-build"):
-        source = worktree(repo, "build", commit)
         out = cache() / "build" / f"{repo.name}-{config}"
-        configure(source, out, config)
+        if not configured(out, config):
+            configure(worktree(repo, "build", base.tag), out, config)
+        source = worktree(repo, "build", commit)
         log = cache() / "log" / f"build-{config}-{label}.log"
         say(f"build: {base.tag} {label}, configuration {config} (log: {log})")
         logged(f"build {label} {config}", ["make", "-C", source, f"O={out}", jobs(), "bzImage"], log,

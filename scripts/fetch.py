@@ -31,22 +31,13 @@ def mirrors() -> list[str]:
     return found
 
 
-def download(base: Base) -> Path:
-    """The source archive of @base in the cache, downloaded where it is not
-    there; raises Failure with what each source answered."""
-    archive = cache() / "download" / Path(base.pool or base.url).name
-    archive.parent.mkdir(exist_ok=True)
-    # kernel.org's archive of the same release is packed differently: its
-    # checksum is not ours, and verify() checks the files that matter.
-    plain = cache() / "download" / Path(base.url or base.pool).name
-    for have in (archive, plain):
-        if have.exists():
-            return have
+def first(name: str, sources: list[tuple[str, Path, str]]) -> Path:
+    """The path of the first of @sources (URL, path in the cache, SHA-256 or
+    '') that can be downloaded.  Raises Failure, about @name, with what each
+    answered."""
     answers = []
-    urls = [(f"{site}/{base.pool}", archive, base.sha256) for site in mirrors() if base.pool]
-    if base.url:
-        urls.append((base.url, plain, ""))
-    for url, path, checksum in urls:
+    for url, path, checksum in sources:
+        path.parent.mkdir(exist_ok=True)
         part = path.with_suffix(path.suffix + ".part")
         log = cache() / "log" / "download.log"
         say(f"fetch: {path.name} (log: {log})")
@@ -57,12 +48,40 @@ def download(base: Base) -> Path:
             continue
         if checksum and sha256(part) != checksum:
             part.unlink()
-            answers.append(f"{path.name} has another checksum than bases.toml, and was removed")
+            answers.append(f"{path.name} has another checksum than the one that is expected, and was removed")
             continue
         part.rename(path)
         return path
-    raise Failure(f"cannot get the source of {base.name}: {'; '.join(answers) or 'no source is known'}. "
-                  "Run it again, or give your own tree with KDIR=")
+    raise Failure(f"cannot get {name}: {'; '.join(answers) or 'no source is known'}. Run it again")
+
+
+def package(pool: str, checksum: str) -> Path:
+    """The file @pool (its path below the root of a Debian mirror) in the
+    cache, downloaded where it is not there or not the one with SHA-256
+    @checksum; raises Failure where no mirror has it."""
+    path = cache() / "download" / Path(pool).name
+    if path.exists() and sha256(path) == checksum:
+        return path
+    return first(path.name, [(f"{site}/{pool}", path, checksum) for site in mirrors()])
+
+
+def download(base: Base) -> Path:
+    """The source archive of @base in the cache, downloaded where it is not
+    there; raises Failure with what each source answered."""
+    archive = cache() / "download" / Path(base.pool or base.url).name
+    # kernel.org's archive of the same release is packed differently: its
+    # checksum is not ours, and verify() checks the files that matter.
+    plain = cache() / "download" / Path(base.url or base.pool).name
+    for have in (archive, plain):
+        if have.exists():
+            return have
+    sources = [(f"{site}/{base.pool}", archive, base.sha256) for site in mirrors() if base.pool]
+    if base.url:
+        sources.append((base.url, plain, ""))
+    try:
+        return first(f"the source of {base.name}", sources)
+    except Failure as err:
+        raise Failure(f"{err}, or give your own tree with KDIR=") from err
 
 
 def touched_blobs(base: Base) -> dict[str, str]:

@@ -79,6 +79,13 @@ def parse(text: str) -> list[Result]:
     return results
 
 
+def show(results: list[Result]) -> None:
+    """Print a line for each of @results, with the reason where there is one."""
+    for one in results:
+        mark = {PASSED: "ok", FAILED: "not ok", SKIPPED: "skip"}[one.verdict]
+        print(f"{mark} - {one.name}" + (f" # {one.why}" if one.why else ""), flush=True)
+
+
 def count(results: list[Result]) -> str:
     """The closing line: 'N passed, N failed, N skipped'."""
     return ", ".join(f"{sum(one.verdict == verdict for one in results)} {verdict}"

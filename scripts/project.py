@@ -69,6 +69,7 @@ class Topic:
     metric: str
     prerequisites: tuple[str, ...] = ()
     neighbours: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()
     base: dict = field(default_factory=dict)
 
     def patches(self, base: Base) -> list[Path]:
@@ -112,7 +113,7 @@ def topics() -> dict[str, Topic]:
     found = {}
     for path in sorted((ROOT / "patches").glob("*/series.toml")):
         row = tomllib.loads(path.read_text())
-        for key in ("prerequisites", "neighbours"):
+        for key in ("prerequisites", "neighbours", "frames"):
             row[key] = tuple(row.get(key, ()))
         found[path.parent.name] = Topic(name=path.parent.name, **row)
     return found
@@ -124,6 +125,14 @@ def topic(name: str) -> Topic:
     if name not in known:
         raise Failure(f"unknown topic '{name}': patches/ has {', '.join(known)}")
     return known[name]
+
+
+def chosen_topics(names: list[str] | None, base: Base) -> list[Topic]:
+    """The topics called @names, or where there are none, every topic that has
+    patches for @base; Failure for a name that is not known."""
+    if names:
+        return [topic(name) for name in names]
+    return [one for one in topics().values() if one.patches(base)]
 
 
 def arguments(description: str) -> argparse.ArgumentParser:

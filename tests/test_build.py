@@ -35,7 +35,7 @@ class Fragments(Case):
                     elif not line or line.startswith("# ") and "CONFIG_" not in line:
                         continue
                     else:
-                        name, value = line.split("=")
+                        name, value = line.split("=", 1)
                     self.assertRegex(name, "^CONFIG_[A-Z0-9_]+$", path.name)
                     self.assertRegex(value, r'^(y|n|\d+|".*")$', f"{path.name}: {line}")
                     self.assertNotIn(name, own, path.name)

@@ -39,6 +39,15 @@ REPORTS = {
 }
 
 
+# bash that gives a guest swap to reclaim tmpfs to: a block device in memory.
+SWAP = """
+mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
+mkdir /sys/kernel/config/nullb/nullb_swap
+( cd /sys/kernel/config/nullb/nullb_swap && echo 1 > memory_backed && echo 256 > size && echo 1 > power &&
+	mkswap /dev/nullb_swap && swapon /dev/nullb_swap ) > swap.log 2>&1 || exit 1
+"""
+
+
 @dataclass(frozen=True)
 class Ran:
     """What came out of a guest: the script's exit status, the run's directory
@@ -73,7 +82,7 @@ def reports(console: str, allowed: tuple[str, ...] = ()) -> list[str]:
 
 
 def vng(kernel: Path, run_dir: Path, command: str, cpus: int, memory: str, accel: str,
-        icount: bool) -> list[str]:
+        icount: bool, by_turns: bool) -> list[str]:
     """The command line that boots @kernel and runs @command in it."""
     argv = [str(tool("vng")), "-v", "--run", str(kernel), "--force-9p", "--disable-monitor",
             "--cpus", str(cpus), "--memory", memory, "--rwdir", f"/mnt={run_dir}", "--cwd", "/",
@@ -84,17 +93,23 @@ def vng(kernel: Path, run_dir: Path, command: str, cpus: int, memory: str, accel
         # One instruction is one nanosecond of the guest's clocks, and idle
         # time passes at once.
         argv.append("--qemu-opts=-icount shift=0,sleep=off")
+    elif by_turns and accel == "tcg":
+        argv.append("--qemu-opts=-accel tcg,thread=single")
     return argv
 
 
 def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str = "1G",
-         accel: str = "tcg", icount: bool = False, timeout: float = 900, label: str = "guest") -> Ran:
+         accel: str = "tcg", icount: bool = False, by_turns: bool = False, timeout: float = 900,
+         label: str = "guest") -> Ran:
     """Boot @kernel and run the bash @script as root in /mnt, which is @run_dir.
 
     @cpus: virtual CPUs (icount takes one); @memory: QEMU's -m; @timeout:
-    seconds of wall time for boot and script together.  Raises Failure with
-    the kept log's path and last lines if the guest hangs, panics or never
-    gets to the script; a script that fails is told by Ran.status.
+    seconds of wall time for boot and script together; @by_turns: under TCG,
+    the virtual CPUs run by turns, not at once.  Tools that trace patch the
+    kernel's code, and a virtual CPU that translates that code meanwhile may
+    keep what it was.  Raises Failure with the kept log's path and last lines
+    if the guest hangs, panics or never gets to the script; a script that fails
+    is told by Ran.status.
     """
     run_dir.mkdir(parents=True, exist_ok=True)
     (run_dir / "status").unlink(missing_ok=True)
@@ -104,7 +119,7 @@ def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str 
     # it has to be their standard output.
     links = "ln -sf /proc/self/fd/1 /dev/stdout; ln -sf /proc/self/fd/2 /dev/stderr"
     command = links + "; cd /mnt && { bash script.sh > output.log 2>&1 < /dev/null; echo $? > status; sync; }"
-    argv = vng(kernel.image, run_dir, command, 1 if icount else cpus, memory, accel, icount)
+    argv = vng(kernel.image, run_dir, command, 1 if icount else cpus, memory, accel, icount, by_turns)
     env = {**os.environ, "PATH": f"{tool('vng').parent}:{os.environ['PATH']}", "TERM": "dumb"}
     say(f"guest: {label} (log: {done.console})")
     begin = time.monotonic()

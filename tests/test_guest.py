@@ -99,7 +99,7 @@ class CommandLine(Case):
         """The command line for a kernel and a run's directory."""
         with mock.patch.object(guest, "tool", lambda name: Path("/venv/bin") / name):
             return guest.vng(Path("/k/bzImage"), Path("/r"), "true", 2, "1G", more.get("accel", "kvm"),
-                             more.get("icount", False))
+                             more.get("icount", False), more.get("by_turns", False))
 
     def test_accelerators(self):
         """KVM is only used where it was chosen, and icount only where asked."""
@@ -107,6 +107,8 @@ class CommandLine(Case):
         self.assertIn("--disable-kvm", self.vng(accel="tcg"))
         self.assertFalse([word for word in self.vng(accel="tcg") if "icount" in word])
         self.assertIn("--qemu-opts=-icount shift=0,sleep=off", self.vng(accel="tcg", icount=True))
+        self.assertIn("--qemu-opts=-accel tcg,thread=single", self.vng(accel="tcg", by_turns=True))
+        self.assertFalse([word for word in self.vng(by_turns=True) if "thread=" in word])
         self.assertIn("/mnt=/r", self.vng())
 
     def test_wanted(self):

@@ -15,10 +15,10 @@ PACKAGES = {
     "build": ["gcc", "make", "flex", "bison", "bc", "libelf-dev", "libssl-dev", "pahole", "kmod",
               "cpio", "xz-utils", "rsync", "curl", "perl", "git", "libc6-dev", "linux-libc-dev"],
     "guest": ["qemu-system-x86", "python3-venv", "stress-ng", "bpftrace", "linux-perf", "iproute2",
-              "util-linux"],
+              "util-linux", "e2fsprogs", "xfsprogs"],
     # What the kernel's own kselftests link with.
     "tests": ["libcap-dev"],
-    "lint": ["sparse", "codespell", "shellcheck"],
+    "lint": ["sparse", "codespell", "shellcheck", "gcc-aarch64-linux-gnu"],
 }
 # Pinned: the guest's command line and console depend on virtme-ng's release.
 TOOLS = ["virtme-ng==1.42", "ruff==0.17.5", "matplotlib==3.11.2"]

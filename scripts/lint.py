@@ -15,12 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import export
-from build import configure, jobs
+from build import configure, jobs, selected
 from fetch import repository
 from install import tool
 from ktap import FAILED, PASSED, Result, count
-from project import (ROOT, Base, Failure, Topic, arguments, base, cache, lock, logged, output, run, say, topic,
-                     topics)
+from project import ROOT, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say
 from tree import apply, commit_of, stacked, worktree
 
 TAGS = re.compile(r"^(Signed-off-by|Reviewed-by|Acked-by|Tested-by|Suggested-by|Reported-by|"
@@ -30,6 +29,8 @@ TAGS = re.compile(r"^(Signed-off-by|Reviewed-by|Acked-by|Tested-by|Suggested-by|
 # the get_maintainer check can.  A base made from a release's archive has none
 # of the commits that messages refer to.
 IGNORED = "MISSING_SIGN_OFF,NO_AUTHOR_SIGN_OFF,BAD_SIGN_OFF,FROM_SIGN_OFF_MISMATCH,FILE_PATH_CHANGES,UNKNOWN_COMMIT_ID"
+# The kernel's words that codespell takes for others.
+WORDS = "filp,uptodate"
 DIAGNOSTIC = re.compile(r"^(?:\S*?/)?(?P<file>[\w./-]+\.[ch]):\d+(?::\d+)?: (?P<text>(?:warning|error): .*)$", re.M)
 
 
@@ -96,7 +97,7 @@ def texts(one: Topic, on: Base, tree: Path) -> Iterator[Result]:
             own = Path(scratch) / patch.name
             own.write_text(message + "\n" + "\n".join(line[1:] for line in diff.splitlines()
                                                       if line.startswith("+") and not line.startswith("+++")))
-            yield verdict(f"{name}: codespell", complaint("codespell", own))
+            yield verdict(f"{name}: codespell", complaint("codespell", "-L", WORDS, own))
             if patch == one.cover(on):
                 yield verdict(f"{name}: written", "the cover letter has a placeholder" if "***" in content else "")
                 continue
@@ -114,11 +115,19 @@ def diagnostics(log: str) -> set[str]:
     return {f"{match['file']}: {match['text']}" for match in DIAGNOSTIC.finditer(log)}
 
 
-def build_objects(source: Path, out: Path, objects: list[str], log: Path) -> set[str]:
-    """Build @objects anew with W=1 and sparse; their diagnostics."""
+def kernel_files(paths: list[str], ends: str | tuple) -> list[str]:
+    """Those of @paths that belong to the kernel itself and end so, sorted."""
+    return sorted({path for path in paths if path.endswith(ends)
+                   and not path.startswith(("tools/", "Documentation/", "samples/"))})
+
+
+def build_objects(source: Path, out: Path, objects: list[str], log: Path,
+                  words: tuple[str, ...] = ("C=1",)) -> set[str]:
+    """Build @objects anew with W=1 and sparse, or with the @words for make;
+    their diagnostics."""
     for name in objects:
         (out / name).unlink(missing_ok=True)
-    logged("touched objects", ["make", "-C", source, f"O={out}", jobs(), "W=1", "C=1", *objects], log)
+    logged("touched objects", ["make", "-C", source, f"O={out}", jobs(), "W=1", *words, *objects], log)
     return diagnostics(log.read_text(errors="replace"))
 
 
@@ -143,17 +152,13 @@ def builds(one: Topic, on: Base, repo: Path, head: str) -> Iterator[Result]:
         commits = output("git", "-C", source, "rev-list", "--reverse", f"{start}..{head}").splitlines()
         touched = {commit: output("git", "-C", source, "diff", "--name-only", f"{commit}~", commit).splitlines()
                    for commit in commits}
-
-        def kernel_files(paths: list[str], ends: str | tuple) -> list[str]:
-            return sorted({path for path in paths if path.endswith(ends)
-                           and not path.startswith(("tools/", "Documentation/", "samples/"))})
-
         everything = [path for paths in touched.values() for path in paths]
         objects = [path[:-2] + ".o" for path in kernel_files(everything, ".c")
                    if (source / path).exists()]
         documented = [path for path in kernel_files(everything, (".c", ".h")) if (source / path).exists()]
-        say(f"lint: {one.name}: building {len(objects)} touched objects for each patch (log: {log})")
         logged("prepare", ["make", "-C", source, f"O={out}", jobs(), "prepare"], log)
+        objects = selected(source, out, objects)
+        say(f"lint: {one.name}: building {len(objects)} touched objects for each patch (log: {log})")
         known = build_objects(source, out, objects, log) if objects else set()
         documentation = kernel_doc(source, documented)
         for commit in commits:
@@ -211,8 +216,7 @@ def main() -> int:
     parser.add_argument("--topic", action="append", help="default: every topic that has patches for the base")
     args = parser.parse_args()
     on = base(args.base)
-    chosen = [topic(name) for name in args.topic] if args.topic else \
-        [one for one in topics().values() if one.patches(on)]
+    chosen = chosen_topics(args.topic, on)
     results = lint(on, chosen, args.kdir)
     print(count(results))
     return any(result.verdict == FAILED for result in results)

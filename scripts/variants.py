@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Compile what a series touches in configurations other than the guests':
+32-bit, another architecture, PREEMPT_RT, memory hotplug, options off.
+
+Each variant builds the touched objects on the base and with the whole series.
+The series must add no warning with W=1, and the functions that the topic names
+as `frames` may not need more stack than on the base, or than FRAME_WARN allows
+by default.  An object that a variant's configuration does not build is left
+out of it.  No kernel is linked, nothing boots.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from build import compiler, jobs, merge, selected
+from fetch import repository
+from ktap import FAILED, PASSED, SKIPPED, Result, count, show
+from lint import build_objects, diagnostics, kernel_files
+from project import KCONFIG, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say
+from tree import apply, commit_of, worktree
+
+# A line of what gcc -fstack-usage writes; a clone has a suffix to its name.
+STACK = re.compile(r"^\S+:(?P<function>\w+)(?:\.\S+)?\t(?P<bytes>\d+)\t\S+$", re.M)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A configuration: what make is told of the architecture, and the bytes
+    that a stack frame may have, which is FRAME_WARN's default."""
+
+    name: str
+    arch: str = "x86_64"
+    cross: str = ""
+    limit: int = 2048
+
+    @property
+    def fragments(self) -> list[Path]:
+        """The configuration fragments, in the order they are merged."""
+        return [KCONFIG / "variants" / "common.config", KCONFIG / "variants" / f"{self.name}.config"]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What every make of this variant is told."""
+        return (f"ARCH={self.arch}", f"CROSS_COMPILE={self.cross}", "KCFLAGS=-fstack-usage")
+
+
+VARIANTS = {one.name: one for one in (
+    Variant("i386", arch="i386", limit=1024),
+    Variant("rt"),
+    Variant("hotplug"),
+    Variant("nosmallread", arch="i386", limit=1024),
+    Variant("arm64", arch="arm64", cross="aarch64-linux-gnu-"),
+)}
+
+
+@dataclass(frozen=True)
+class Built:
+    """One revision in one variant: the objects that were asked for and are
+    configured; the compiler's diagnostics; the stack frame of each function in
+    bytes, by source file; why it was not built to the end, or nothing."""
+
+    objects: list[str]
+    diagnostics: set[str] = field(default_factory=set)
+    stacks: dict[str, dict[str, int]] = field(default_factory=dict)
+    broken: str = ""
+
+
+def stacks(text: str) -> dict[str, int]:
+    """The bytes of stack of each function in a .su file's @text.  Of clones
+    the largest counts, since any may be called."""
+    found: dict[str, int] = {}
+    for match in STACK.finditer(text):
+        found[match["function"]] = max(found.get(match["function"], 0), int(match["bytes"]))
+    return found
+
+
+def build(one: Variant, source: Path, label: str, out: Path, objects: list[str]) -> Built:
+    """Build in @out those of @objects that @one configures, out of @source
+    with the .config that is in @out.  @label names the log.  Raises Failure
+    where make cannot prepare; an object that does not compile is said in what
+    is returned."""
+    log = cache() / "log" / f"variant-{one.name}-{label}.log"
+    logged(f"{one.name}: prepare", ["make", "-C", source, f"O={out}", jobs(), *one.words, "prepare"], log)
+    mine = selected(source, out, [name for name in objects if (source / name).with_suffix(".c").exists()], one.words)
+    usage = {name: (out / name).with_suffix(".su") for name in mine}
+    for path in usage.values():
+        path.unlink(missing_ok=True)
+    broken = ""
+    try:
+        said = build_objects(source, out, mine, log, one.words) if mine else set()
+    except Failure as err:
+        said, broken = diagnostics(log.read_text(errors="replace")), str(err)
+    frames = {name[:-1] + "c": stacks(path.read_text()) for name, path in usage.items() if path.exists()}
+    return Built(mine, said, frames, broken)
+
+
+def both(one: Variant, repo: Path, start: str, head: str, objects: list[str]) -> tuple[Built, Built]:
+    """@one built at the revisions @start and @head of @repo.  Raises Failure
+    where it cannot be configured, naming the options that were not taken, or
+    where its compiler is missing."""
+    if not shutil.which(f"{one.cross}gcc"):
+        raise Failure(f"cannot run {one.cross}gcc: 'make install' installs what is missing")
+    out = cache() / "build" / f"{repo.name}-variant-{one.name}"
+    out.mkdir(parents=True, exist_ok=True)
+    log = cache() / "log" / f"config-variant-{one.name}.log"
+    name = f"variants/{one.name}"
+    with lock(f"{repo.name}-lint"):
+        source = worktree(repo, "lint", start)
+        logged("tinyconfig", ["make", "-C", source, f"O={out}", *one.words, "tinyconfig"], log)
+        merge(source, out, name, one.fragments, log, one.words)
+        before = build(one, source, "base", out, objects)
+        source = worktree(repo, "lint", head)
+        # On top of the base's: an option that the series adds takes its
+        # default, where tinyconfig would switch it off.
+        merge(source, out, name, one.fragments, log, one.words)
+        return before, build(one, source, "series", out, objects)
+
+
+def frame(function: str, before: int | None, after: int | None, limit: int) -> tuple[str, str]:
+    """The verdict on one function's stack frame, and why: @before and @after
+    are its bytes, or None where it is not there or inlined everywhere."""
+    if after is None:
+        return SKIPPED, f"{function}() is inlined with the series" if before is not None else \
+            f"there is no {function}() of its own"
+    if after > limit:
+        return FAILED, f"{after} bytes, more than {limit}"
+    if before is not None and after > before:
+        return FAILED, f"{after} bytes, {before} on the base"
+    return PASSED, f"{after} bytes" + ("" if before is None else f", {before} on the base")
+
+
+def judge(one: Variant, before: Built, after: Built, frames: tuple[str, ...] = ()) -> Iterator[Result]:
+    """The results of @one: its warnings, and the stack frames of @frames,
+    each 'file.c:function'."""
+    name = f"{one.name}: {len(after.objects)} objects build with W=1"
+    if before.broken:
+        yield Result(name, FAILED, f"on the base: {before.broken}")
+        return
+    new = "; ".join(sorted(after.diagnostics - before.diagnostics))
+    lost = ", ".join(sorted(set(before.objects) - set(after.objects)))
+    if lost and not new:
+        new = f"not configured with the series: {lost}"
+    if after.broken:
+        new = new or after.broken
+    yield Result(name, FAILED if new else PASSED if after.objects else SKIPPED, new)
+    if after.broken:
+        return
+    for path, function in (wanted.split(":") for wanted in frames):
+        if path in after.stacks:
+            verdict, why = frame(function, before.stacks.get(path, {}).get(function),
+                                 after.stacks[path].get(function), one.limit)
+            yield Result(f"{one.name}: stack frame of {path}:{function}", verdict, why)
+
+
+def unseen(objects: list[str], frames: tuple[str, ...], everything: list[Built]) -> Iterator[Result]:
+    """Failures for what no variant looked at: an object that none of them
+    configures, a function that none of them has."""
+    known = {name for built in everything for name in built.objects}
+    for name in objects:
+        if name not in known:
+            yield Result(f"{name} is built", FAILED, "no variant configures it: mend scripts/kconfig/variants")
+    for wanted in frames:
+        path, function = wanted.split(":")
+        if not any(function in built.stacks.get(path, {}) for built in everything):
+            yield Result(f"stack frame of {wanted}", FAILED, "no variant has that function: mend the topic's 'frames'")
+
+
+def compare(repo: Path, start: str, head: str, objects: list[str], frames: tuple[str, ...] = (),
+            chosen: tuple[Variant, ...] = tuple(VARIANTS.values())) -> Iterator[Result]:
+    """The results for @objects of @repo in the variants @chosen, between the
+    revisions @start and @head.  What no variant looked at fails where all are
+    chosen."""
+    everything: list[Built] = []
+    broken = False
+    for one in chosen:
+        say(f"variants: {one.name}: {compiler(one.cross + 'gcc') if shutil.which(one.cross + 'gcc') else one.arch}")
+        try:
+            before, after = both(one, repo, start, head, objects)
+        except Failure as err:
+            broken = True
+            yield Result(f"{one.name}: builds", FAILED, str(err))
+            continue
+        everything += [before, after]
+        yield from judge(one, before, after, frames)
+    if len(chosen) == len(VARIANTS) and not broken:
+        yield from unseen(objects, frames, everything)
+
+
+def touched(repo: Path, start: str, head: str) -> list[str]:
+    """The objects of the kernel's own .c files that differ between @start and
+    @head and are still there, in any configuration."""
+    paths = output("git", "--git-dir", repo, "diff", "--name-only", "--diff-filter=d", start, head).splitlines()
+    return [path[:-1] + "o" for path in kernel_files(paths, ".c")]
+
+
+def series(stack: list[Topic], on: Base, repo: Path, head: str | None = None,
+           chosen: tuple[Variant, ...] = tuple(VARIANTS.values())) -> Iterator[Result]:
+    """The results for the series of @stack on @on, one on the other, or for the
+    revision @head of @repo; a series that does not apply is one failure."""
+    names = "+".join(one.name for one in stack)
+    try:
+        revision = commit_of(repo, head) if head else apply(repo, on, stack)
+    except Failure as err:
+        yield Result(f"{names}: git am", FAILED, str(err))
+        return
+    start = commit_of(repo, on.tag)
+    # What a header does to a frame shows in files that are not touched.
+    frames = tuple(wanted for one in stack for wanted in one.frames)
+    objects = {wanted.split(":")[0][:-1] + "o" for wanted in frames} | set(touched(repo, start, revision))
+    for result in compare(repo, start, revision, sorted(objects), frames, chosen):
+        yield Result(f"{names}: {result.name}", result.verdict, result.why)
+
+
+def main() -> int:
+    """Compare the variants of some topics, or of all, one series on the other,
+    and print the count."""
+    parser = arguments(__doc__)
+    parser.add_argument("--topic", action="append", help="default: every topic that has patches for the base")
+    parser.add_argument("--variant", action="append", choices=VARIANTS, help="default: all")
+    parser.add_argument("--head", help="this revision of the kernel's repository instead of the topic's patches")
+    args = parser.parse_args()
+    on = base(args.base)
+    chosen = chosen_topics(args.topic, on)
+    if args.head and len(chosen) != 1:
+        raise Failure("--head is a revision of one topic: give --topic as well")
+    repo = repository(on, args.kdir)
+    results = []
+    for result in series(chosen, on, repo, args.head,
+                         tuple(VARIANTS[name] for name in dict.fromkeys(args.variant or VARIANTS))):
+        results.append(result)
+        show([result])
+    print(f"variants: {count(results)}")
+    return any(result.verdict == FAILED for result in results)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Builds in other configurations: what make is asked, and judging what came
+out.  No kernel, no compiler: make is a shell script."""
+
+import io
+import sys
+from contextlib import redirect_stderr
+from unittest import mock
+
+from support import Case, KernelCase, git, put
+
+# isort: split
+import build
+import lint
+import project
+import variants
+from ktap import FAILED, PASSED, SKIPPED
+from variants import Built, Variant
+
+# What gcc 12 writes for -fstack-usage.
+SU = """/linux/fs/pipe.c:267:1:pipe_read\t176\tstatic
+/linux/fs/pipe.c:431:1:pipe_write\t200\tstatic
+/linux/fs/pipe.c:90:6:pipe_lock\t0\tstatic
+/linux/fs/pipe.c:95:13:wait.constprop\t48\tstatic
+/linux/fs/pipe.c:95:13:wait\t64\tdynamic,bounded
+"""
+
+# make of a kernel that has fs/pipe.c and fs/extra.c, and configures what is in
+# the file 'configured' of its tree.  An object that is built is said in the
+# log with its source's lines 'says: ' on it, its stack frames are the lines
+# 'frame: '; a line 'breaks' is an error.
+MAKE = """
+echo "$*" >> LOG
+dry=
+for word; do
+    case $word in
+    O=*) out=${word#O=} ;;
+    -n) dry=y ;;
+    esac
+done
+while [ "$1" != -C ]; do shift; done
+source=$2
+for word; do
+    case $word in
+    tinyconfig) echo tiny > $out/.config ;;
+    olddefconfig) cp $source/answer $out/.config ;;
+    */) for name in $(cat $source/configured); do
+        [ $dry ] && [ ! -e $out/$name ] && echo "gcc -c -o $name $source/${name%o}c"
+        done ;;
+    *.o) mkdir -p $out/fs
+         code=$source/${word%o}c
+         sed -n "s|^says: |$code:|p" $code
+         sed -n "s|^frame: \\(\\w*\\) |$code:1:2:\\1\\t|p" $code | sed 's/$/\\tstatic/' > $out/${word%o}su
+         grep -q breaks $code && exit 2
+         touch $out/$word ;;
+    esac
+done
+"""
+
+
+class Stacks(Case):
+    """variants.stacks(): what gcc -fstack-usage writes."""
+
+    def test_parse(self):
+        """Each function has its bytes; of clones, the largest count."""
+        self.assertEqual(variants.stacks(SU), {"pipe_read": 176, "pipe_write": 200, "pipe_lock": 0, "wait": 64})
+
+    def test_clone_is_larger(self):
+        """Also where the clone comes after, or is all there is."""
+        self.assertEqual(variants.stacks("f.c:1:2:a\t8\tstatic\nf.c:1:2:a.isra\t16\tstatic\n"
+                                         "f.c:2:3:b.part.0\t24\tdynamic\n"), {"a": 16, "b": 24})
+
+    def test_nothing(self):
+        """An empty file and other text have none."""
+        self.assertEqual(variants.stacks(""), {})
+        self.assertEqual(variants.stacks("In file included from x.c:1:\n"), {})
+
+
+class Diagnostics(Case):
+    """lint.diagnostics(), on what cross compilers print."""
+
+    def test_moved(self):
+        """A warning that moved to another line is the same; notes and what
+        make says are none."""
+        text = "  CC      fs/pipe.o\n{0}fs/pipe.c:{1}:25: warning: ‘x’ defined but not used [-Wunused]\n" \
+               "{0}fs/pipe.c:1:2: note: declared here\nmake[3]: *** [Makefile:287: fs/pipe.o] Error 1\n"
+        one, other = (lint.diagnostics(text.format("../", line)) for line in (1, 20))
+        self.assertEqual(one, other)
+        self.assertEqual(one, {"fs/pipe.c: warning: ‘x’ defined but not used [-Wunused]"})
+
+
+class Frame(Case):
+    """variants.frame(): one function."""
+
+    def test_verdicts(self):
+        """Larger than on the base or than the limit fails."""
+        for before, after, verdict, why in (
+                (100, 100, PASSED, "100 bytes, 100 on the base"),
+                (100, 96, PASSED, "96 bytes, 100 on the base"),
+                (100, 104, FAILED, "104 bytes, 100 on the base"),
+                (None, 1024, PASSED, "1024 bytes"),
+                (None, 1025, FAILED, "1025 bytes, more than 1024"),
+                (1100, 1100, FAILED, "1100 bytes, more than 1024"),
+                (100, None, SKIPPED, "f() is inlined with the series"),
+                (None, None, SKIPPED, "there is no f() of its own")):
+            self.assertEqual(variants.frame("f", before, after, 1024), (verdict, why))
+
+
+class Judge(Case):
+    """variants.judge() and unseen()."""
+
+    def judged(self, before: Built, after: Built, *frames: str) -> list[tuple[str, str, str]]:
+        """The results as (name, verdict, why)."""
+        return [(one.name, one.verdict, one.why) for one in variants.judge(Variant("tiny"), before, after, frames)]
+
+    def test_new_warning(self):
+        """What the base says, too, is not held against the series."""
+        before = Built(["fs/pipe.o"], {"fs/pipe.c: warning: old", "fs/pipe.c: warning: gone"})
+        after = Built(["fs/pipe.o"], {"fs/pipe.c: warning: old", "fs/pipe.c: warning: new"})
+        self.assertEqual(self.judged(before, after),
+                         [("tiny: 1 objects build with W=1", FAILED, "fs/pipe.c: warning: new")])
+        self.assertEqual(self.judged(after, after)[0][1:], (PASSED, ""))
+
+    def test_broken(self):
+        """What does not build is said once: with the compiler's errors, or
+        else with the log's end; a base that does not is told from it."""
+        good = Built(["fs/pipe.o"], stacks={"fs/pipe.c": {"f": 8}})
+        broken = Built(["fs/pipe.o"], {"fs/pipe.c: error: no"}, broken="exit 2")
+        self.assertEqual([row[1:] for row in self.judged(good, broken, "fs/pipe.c:f")],
+                         [(FAILED, "fs/pipe.c: error: no")])
+        self.assertEqual(self.judged(good, Built(["fs/pipe.o"], broken="exit 2"))[0][1:], (FAILED, "exit 2"))
+        self.assertEqual([row[1:] for row in self.judged(broken, good, "fs/pipe.c:f")],
+                         [(FAILED, "on the base: exit 2")])
+
+    def test_nothing_configured(self):
+        """A variant that has none of the objects says so."""
+        self.assertEqual(self.judged(Built([]), Built([]), "fs/pipe.c:f"),
+                         [("tiny: 0 objects build with W=1", SKIPPED, "")])
+
+    def test_lost(self):
+        """A series that switches an object off is found."""
+        self.assertEqual(self.judged(Built(["fs/pipe.o"]), Built([]))[0][1:],
+                         (FAILED, "not configured with the series: fs/pipe.o"))
+
+    def test_frames(self):
+        """Frames are looked at in files that the variant builds."""
+        before = Built(["fs/pipe.o"], stacks={"fs/pipe.c": {"f": 8}})
+        after = Built(["fs/pipe.o"], stacks={"fs/pipe.c": {"f": 16, "g": 8}})
+        self.assertEqual(self.judged(before, after, "fs/pipe.c:f", "fs/pipe.c:g", "fs/none.c:f")[1:],
+                         [("tiny: stack frame of fs/pipe.c:f", FAILED, "16 bytes, 8 on the base"),
+                          ("tiny: stack frame of fs/pipe.c:g", PASSED, "8 bytes")])
+
+    def test_unseen(self):
+        """An object or a function that no variant has is a mistake."""
+        built = [Built(["fs/pipe.o"]), Built(["fs/a.o"], stacks={"fs/a.c": {"f": 8}})]
+        self.assertEqual([(one.name, one.verdict) for one in
+                          variants.unseen(["fs/pipe.o", "fs/b.o"], ("fs/a.c:f", "fs/a.c:typo"), built)],
+                         [("fs/b.o is built", FAILED), ("stack frame of fs/a.c:typo", FAILED)])
+
+
+class Fragments(Case):
+    """The committed fragments of the variants."""
+
+    def test_every_variant(self):
+        """Each variant has its fragment, each fragment its variant."""
+        files = {path.stem for path in (project.KCONFIG / "variants").glob("*.config")}
+        self.assertEqual(files, {"common", *variants.VARIANTS})
+
+    def test_every_line(self):
+        """Every line is a comment or an option that options() reads, said once
+        in a variant."""
+        for one in variants.VARIANTS.values():
+            lines = [line for path in one.fragments for line in path.read_text().splitlines()
+                     if line and (not line.startswith("# ") or "CONFIG_" in line)]
+            self.assertEqual(len(build.options(one.fragments)), len(lines), one.name)
+            for line in lines:
+                self.assertRegex(line, r"^(CONFIG_[A-Z0-9_]+=(y|\d+)|# CONFIG_[A-Z0-9_]+ is not set)$", one.name)
+
+    def test_limits(self):
+        """The default of FRAME_WARN, by the width of a pointer."""
+        for one in variants.VARIANTS.values():
+            self.assertEqual(one.limit, 1024 if one.arch == "i386" else 2048, one.name)
+
+
+class Compare(KernelCase):
+    """variants.compare() and the program, with a make that is a script."""
+
+    def setUp(self):
+        super().setUp()
+        self.log = self.dir / "made"
+        self.fake("make", MAKE.replace("LOG", str(self.log)))
+        self.fake("gcc", "echo gcc 12\n")
+        put(self.dir / "kconfig/variants/common.config", "CONFIG_A=y\n")
+        put(self.dir / "kconfig/variants/one.config", "# CONFIG_B is not set\n")
+        put(self.dir / "kconfig/variants/two.config", "CONFIG_C=y\n")
+        self.enterContext(mock.patch.object(variants, "KCONFIG", self.dir / "kconfig"))
+        self.chosen = (Variant("one"), Variant("two", arch="i386", limit=1024))
+        self.enterContext(mock.patch.object(variants, "VARIANTS", {one.name: one for one in self.chosen}))
+        put(self.kdir / "scripts/kconfig/merge_config.sh", "#!/bin/sh\necho merged >> \"$KCONFIG_CONFIG\"\n", 0o755)
+        put(self.kdir / "answer", "CONFIG_A=y\nCONFIG_C=y\n")
+        put(self.kdir / "configured", "fs/pipe.o\n")
+        put(self.kdir / "fs/pipe.c", "says: 7:1: warning: old\nframe: pipe_read 96\nframe: pipe_write 128\n")
+        put(self.kdir / "fs/extra.c", "breaks\n")
+        self.commit_kdir("Have what the builds need")
+
+    def compared(self, *edits: tuple[str, str, str], frames: tuple[str, ...] = ()) -> dict[str, tuple[str, str]]:
+        """Verdict and reason by name, of a branch with @edits."""
+        self.series("alpha", *edits)
+        repo = self.imported()
+        git("fetch", "-q", self.kdir, "alpha:alpha", cwd=repo)
+        objects = variants.touched(repo, self.on.tag, "alpha")
+        found = variants.compare(repo, self.on.tag, "alpha", objects, frames, self.chosen)
+        return {one.name: (one.verdict, one.why) for one in found}
+
+    def test_good(self):
+        """The old warning is none; each variant is configured anew for the
+        base only, built in a place of its own, without sparse."""
+        self.assertEqual(self.compared(("fs/pipe.c", "7:1", "8:1"), frames=("fs/pipe.c:pipe_read",)), {
+            "one: 1 objects build with W=1": (PASSED, ""),
+            "one: stack frame of fs/pipe.c:pipe_read": (PASSED, "96 bytes, 96 on the base"),
+            "two: 1 objects build with W=1": (PASSED, ""),
+            "two: stack frame of fs/pipe.c:pipe_read": (PASSED, "96 bytes, 96 on the base")})
+        made = self.log.read_text().splitlines()
+        self.assertEqual([line for line in made if "C=1" in line or "KCFLAGS=-fstack-usage" not in line], [])
+        self.assertEqual(sum("tinyconfig" in line for line in made), 2)
+        self.assertEqual(sum("olddefconfig" in line for line in made), 4)
+        for name, arch in (("one", "x86_64"), ("two", "i386")):
+            mine = [line for line in made if f"O={project.cache()}/build/v0-variant-{name} " in line]
+            self.assertEqual(len(mine), len(made) // 2)
+            self.assertEqual([line for line in mine if f"ARCH={arch} " not in line], [])
+            self.assertEqual(sum("W=1" in line and line.endswith("fs/pipe.o") for line in mine), 2)
+
+    def test_bad(self):
+        """A new warning, a larger frame."""
+        found = self.compared(("fs/pipe.c", "frame: pipe_read 96", "says: 9:1: warning: new\nframe: pipe_read 104"),
+                              ("fs/pipe.c", "pipe_write 128", "pipe_write 1028"),
+                              frames=("fs/pipe.c:pipe_read", "fs/pipe.c:pipe_write"))
+        self.assertEqual(found["one: 1 objects build with W=1"][0], FAILED)
+        self.assertRegex(found["one: 1 objects build with W=1"][1], "fs/pipe.c: warning: new$")
+        self.assertEqual(found["one: stack frame of fs/pipe.c:pipe_read"], (FAILED, "104 bytes, 96 on the base"))
+        self.assertEqual(found["one: stack frame of fs/pipe.c:pipe_write"], (FAILED, "1028 bytes, 128 on the base"))
+        self.assertEqual(found["two: stack frame of fs/pipe.c:pipe_write"], (FAILED, "1028 bytes, more than 1024"))
+
+    def test_error(self):
+        """An object that no longer compiles fails with the compiler's words."""
+        found = self.compared(("fs/pipe.c", "7:1: warning: old", "8:1: error: no such thing\nbreaks"))
+        self.assertEqual(found["one: 1 objects build with W=1"][0], FAILED)
+        self.assertIn("error: no such thing", found["one: 1 objects build with W=1"][1])
+
+    def test_not_configured(self):
+        """An object that is not configured is not built, though make would;
+        where no variant has it, that is said."""
+        found = self.compared(("fs/extra.c", "breaks", "still breaks"), ("fs/new.c", "", "a new file"))
+        self.assertEqual({name: row[0] for name, row in found.items()}, {
+            "one: 0 objects build with W=1": SKIPPED, "two: 0 objects build with W=1": SKIPPED,
+            "fs/extra.o is built": FAILED, "fs/new.o is built": FAILED})
+        self.assertNotIn("fs/extra.o", self.log.read_text())
+
+    def test_new_object(self):
+        """A file that the series adds is built with it only."""
+        found = self.compared(("fs/new.c", "", "frame: f 8\n"), ("configured", "fs/pipe.o", "fs/pipe.o fs/new.o"),
+                              frames=("fs/new.c:f",))
+        self.assertEqual(found["two: stack frame of fs/new.c:f"], (PASSED, "8 bytes"))
+        self.assertEqual(self.log.read_text().count(" fs/new.o"), 2)
+
+    def test_refused_option(self):
+        """An option that was not taken fails that variant, and no other."""
+        put(self.dir / "kconfig/variants/two.config", "CONFIG_D=y\n")
+        found = self.compared(("fs/pipe.c", "7:1", "8:1"))
+        self.assertEqual(found["one: 1 objects build with W=1"], (PASSED, ""))
+        self.assertEqual(found["two: builds"][0], FAILED)
+        self.assertIn("'variants/two' did not take CONFIG_D=y", found["two: builds"][1])
+        self.assertEqual(len(found), 2)
+
+    def test_no_compiler(self):
+        """A cross compiler that is not installed."""
+        self.chosen = (Variant("one", cross="vax-linux-gnu-"),)
+        found = self.compared(("fs/pipe.c", "7:1", "8:1"))
+        self.assertEqual(found, {"one: builds": (FAILED, "cannot run vax-linux-gnu-gcc: "
+                                                         "'make install' installs what is missing")})
+        self.assertFalse(self.log.exists())
+
+    def test_touched(self):
+        """Only the kernel's own .c files, and none that is removed."""
+        repo = self.imported()
+        self.series("alpha", ("fs/pipe.c", "7:1", "8:1"), ("tools/x.c", "", "a tool"), ("fs/pipe.h", "", "a header"))
+        git("checkout", "-q", "alpha", cwd=self.kdir)
+        git("rm", "-q", "fs/extra.c", cwd=self.kdir)
+        self.commit_kdir("alpha: remove a file")
+        git("fetch", "-q", self.kdir, "alpha:alpha", cwd=repo)
+        self.assertEqual(variants.touched(repo, self.on.tag, "alpha"), ["fs/pipe.o"])
+
+    def test_frames_elsewhere(self):
+        """A frame of a file that is not touched is looked at all the same."""
+        repo = self.imported()
+        self.series("alpha", ("fs/pipe.h", "", "a header"))
+        one = self.root / "patches/alpha/series.toml"
+        put(one, 'frames = ["fs/pipe.c:pipe_read"]\n' + one.read_text())
+        found = list(variants.series([project.topic("alpha")], self.on, repo, chosen=self.chosen))
+        self.assertEqual([row.name for row in found if row.verdict == PASSED][1],
+                         "alpha: one: stack frame of fs/pipe.c:pipe_read")
+        self.assertEqual({row.verdict for row in found}, {PASSED})
+
+    def test_does_not_apply(self):
+        """A series that does not apply is one failure."""
+        repo = self.imported()
+        one = self.series("alpha", ("fs/pipe.c", "7:1", "8:1"))
+        (patch,) = one.patches(self.on)
+        put(patch, patch.read_text().replace("-says: 7:1", "-says: 6:1"))
+        (result,) = variants.series([one], self.on, repo)
+        self.assertEqual((result.name, result.verdict), ("alpha: git am", FAILED))
+
+    def program(self, *words: str) -> int:
+        """The exit status of the program called with @words."""
+        with mock.patch.object(sys, "argv", ["variants.py", "--base", "v0", *words]):
+            return int(variants.main())
+
+    def test_program(self):
+        """Every topic's patches, or one variant of one topic, or a revision;
+        the exit status says whether all passed."""
+        self.imported()
+        self.series("alpha", ("fs/pipe.c", "7:1", "8:1"))
+        one = self.root / "patches/alpha/series.toml"
+        put(one, 'frames = ["fs/pipe.c:pipe_read"]\n' + one.read_text())
+        self.series("beta", ("fs/pipe.c", "pipe_read 96", "pipe_read 104\nsays: 8:1: warning: new"))
+        self.assertEqual(self.program("--topic", "alpha", "--variant", "one"), 0)
+        self.assertIn("ok - alpha: one: stack frame of fs/pipe.c:pipe_read # 96 bytes, 96 on the base",
+                      self.said.getvalue())
+        self.assertIn("variants: 2 passed, 0 failed, 0 skipped", self.said.getvalue())
+        self.assertEqual(self.program("--topic", "beta"), 1)
+        self.assertIn("not ok - beta: two: 1 objects build with W=1 # ", self.said.getvalue())
+        # Both touch the same lines, so one does not apply on the other.
+        self.assertEqual(self.program(), 1)
+        self.assertIn("not ok - alpha+beta: git am # ", self.said.getvalue())
+        self.assertEqual(self.program("--topic", "alpha", "--head", self.on.tag), 0)
+        with self.fails("--topic"):
+            self.program("--head", self.on.tag)
+
+    def test_help(self):
+        """--help says what it does and takes."""
+        with self.assertRaises(SystemExit) as caught, redirect_stderr(io.StringIO()):
+            self.program("--help")
+        self.assertEqual(caught.exception.code, 0)
+        for word in ("--variant", "--topic", "--head", "W=1"):
+            self.assertIn(word, self.said.getvalue())

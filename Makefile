@@ -11,13 +11,14 @@ topic = $(if $(TOPIC),--topic $(TOPIC))
 need-topic = $(if $(TOPIC),,$(error give a topic, for instance 'make $@ TOPIC=pipe'))
 step = @$(PYTHON) scripts/$(1).py
 
-.PHONY: help install bench check tree export lint shell mail report clean
+.PHONY: help install bench check check-teeth tree export lint shell mail report clean
 
 help:
 	@echo "hotpaths: patch series for the Linux kernel, and their proof"
 	@echo
 	@echo "  make bench [TOPIC=pipe]      build baseline and patched, boot both, print the comparison"
 	@echo "  make check                   tooling's tests, lint, every kselftest in guests"
+	@echo "  make check-teeth TOPIC=filemap   see race tests fail where parts of the series are left out"
 	@echo "  make lint [TOPIC=pipe]       check patches and scripts; needs no boot"
 	@echo "  make tree TOPIC=pipe         a git tree to edit the series in"
 	@echo "  make export TOPIC=pipe       write patches/ and the mirrors from that tree"
@@ -41,6 +42,10 @@ bench: install
 
 check: install
 	$(call step,check) --base $(BASE) $(if $(ACCEL),--accel $(ACCEL))
+
+check-teeth: install
+	$(need-topic)
+	$(call step,teeth) --base $(BASE) $(topic) $(if $(ACCEL),--accel $(ACCEL))
 
 lint: install
 	$(call step,lint) --base $(BASE) $(topic)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The cases of check-teeth, without a kernel."""
+
+from support import Case, put
+
+# isort: split
+import teeth
+from ktap import FAILED, PASSED, SKIPPED
+from project import Topic, base, topics
+
+ONE = Topic(name="filemap", title="", summary="", kselftest="filemap", benchmark="", metric="")
+CASE = teeth.Case(name="nothing counted", command="./race -t truncate", knobs={"race/skip": 2}, fails=True)
+
+
+def ktap(*verdicts: str) -> str:
+    """The output of a test program with one test for each of @verdicts."""
+    return f"TAP version 13\n1..{len(verdicts)}\n" + "".join(
+        f"{verdict.split(' #')[0]} {number} test{number}{' #' + verdict.split(' #')[1] if ' #' in verdict else ''}\n"
+        for number, verdict in enumerate(verdicts, 1))
+
+
+class Teeth(Case):
+    """Reading, running and judging cases."""
+
+    def test_committed(self):
+        """Every teeth.toml of the repository can be read, and has a case in
+        which nothing is left out and cases that have to fail."""
+        found = 0
+        for one in topics().values():
+            path = teeth.directory(one, base("v6.18")) / "teeth.toml"
+            if path.exists():
+                found += 1
+                self.assertEqual({case.fails for case in teeth.cases(path)}, {False, True})
+                self.assertTrue((path.parent / "teeth.patch").exists())
+        self.assertTrue(found)
+
+    def test_incomplete(self):
+        """A case without a member is told by its name."""
+        put(self.dir / "teeth.toml", '[[case]]\nname = "x"\ncommand = "true"\nfails = true\n')
+        with self.fails("knobs", "teeth.toml"):
+            teeth.cases(self.dir / "teeth.toml")
+
+    def test_script(self):
+        """The knobs are set before the command, whose output is kept."""
+        lines = teeth.script(ONE, [CASE]).splitlines()
+        self.assertEqual(lines[-2], "echo 2 > /sys/kernel/debug/race/skip")
+        self.assertTrue(lines[-1].endswith("./race -t truncate > /mnt/0.ktap 2>&1"))
+
+    def test_judge(self):
+        """A test has to fail, or none, as the case says; skipping is told."""
+        calm = teeth.Case(name="all counted", command="", knobs={}, fails=False)
+        for case, text, verdict in ((CASE, ktap("ok", "not ok"), PASSED), (CASE, ktap("ok", "ok"), FAILED),
+                                    (calm, ktap("ok", "ok"), PASSED), (calm, ktap("ok", "not ok"), FAILED),
+                                    (CASE, ktap("ok # SKIP no swap"), SKIPPED),
+                                    # A test that died has not noticed anything.
+                                    (CASE, "", FAILED), (CASE, ktap("ok").replace("1..1", "1..2"), FAILED)):
+            self.assertEqual(teeth.judge(case, text).verdict, verdict, text)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Prove the whole repository: the tooling's own tests, lint, and every
-kselftest of every topic in guests with the trace and the debug kernel.
+"""Prove the whole repository: the tooling's own tests, lint, the touched
+objects in other configurations, the litmus tests that the series add, and
+every kselftest of every topic in guests with the trace and the debug kernel.
 
 The log of each guest is a check of its own: a report of lockdep, KASAN, RCU,
 WARN, BUG or the hung-task detector in it is a failure.
@@ -13,12 +14,14 @@ import time
 import unittest
 from pathlib import Path
 
-from build import kernel, kselftests
+import herd
+import variants
+from build import Kernel, kernel, kselftests
 from fetch import repository
-from guest import accelerator, boot, reports, run_directory
-from ktap import FAILED, PASSED, SKIPPED, Result, count, parse
+from guest import SWAP, accelerator, boot, reports, run_directory
+from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, show
 from lint import lint
-from project import ROOT, Base, Failure, Topic, arguments, base, run, say, topics
+from project import ROOT, Base, Failure, Topic, arguments, base, chosen_topics, run, say
 from tree import apply
 
 # Seconds that one test program may take, and a guest with all of them: the
@@ -60,38 +63,52 @@ def tooling() -> list[Result]:
     return results
 
 
-def guest(on: Base, repo: Path, revision: str, chosen: list[Topic], config: str, accel: str,
-          with_tools: bool) -> list[Result]:
-    """Boot the patched kernel of @config and run the kselftests of @chosen,
-    those of the kernel that exercise the same code, and the tracing tools
-    where @with_tools is set."""
+# The runner opens /dev/stdout again for each test: give it a pipe.
+KSELFTESTS = SWAP + f"( cd kselftest && ./run_kselftest.sh -o {PATIENCE} 2>&1 | cat ) > ktap\n"
+TOOLS = "bash trace/check.sh > ktap 2>&1\n"
+
+
+def guest(image: Kernel, tests: Path, name: str, script: str, accel: str, by_turns: bool = False) -> list[Result]:
+    """Boot @image and run @script, which leaves KTAP in the file ktap, beside
+    the installed kselftests @tests and the tracing scripts.  What the KTAP has
+    and what the kernel's log says are the results, each with @name before it;
+    @by_turns is boot()'s."""
+    run_dir = run_directory("check-" + name.replace(" ", "-"))
+    shutil.copytree(tests, run_dir / "kselftest")
+    shutil.copytree(ROOT / "scripts" / "trace", run_dir / "trace")
+    try:
+        ran = boot(image, run_dir, script, memory="2G", accel=accelerator(accel, image), by_turns=by_turns,
+                   timeout=GUEST_PATIENCE, label=name)
+    except Failure as err:
+        return [Result(f"{name}: guest", FAILED, str(err))]
+    text = (run_dir / "ktap").read_text(errors="replace") if (run_dir / "ktap").exists() else ""
+    results = [Result(f"{name}: {one.name}", one.verdict, one.why) for one in parse(text)]
+    found = reports(ran.console.read_text(errors="replace"))
+    results.append(Result(f"{name}: the kernel's log ({ran.console})", FAILED if found else PASSED,
+                          "\n".join(found[:10])))
+    show(results)
+    if any(one.verdict == FAILED for one in results):
+        say(f"check: what the guest printed is in {run_dir}")
+    return results
+
+
+def guests(on: Base, repo: Path, revision: str, chosen: list[Topic], accel: str) -> list[Result]:
+    """The kselftests of @chosen, and those of the kernel that exercise the same
+    code, on the trace and the debug kernel of @revision; and the tracing tools
+    on the former."""
     targets = [name for one in chosen for name in (one.kselftest, *one.neighbours)]
     results: list[Result] = []
-    try:
-        image = kernel(repo, on, revision, config, "patched")
-        tests = kselftests(repo, revision, targets)
-        run_dir = run_directory(f"check-{config}")
-        shutil.copytree(tests, run_dir / "kselftest")
-        shutil.copytree(ROOT / "scripts" / "trace", run_dir / "trace")
-        # The runner opens /dev/stdout again for each test: give it a pipe.
-        script = f"( cd kselftest && ./run_kselftest.sh -o {PATIENCE} 2>&1 | cat ) > kselftest.ktap\n"
-        if with_tools:
-            script += "bash trace/check.sh > tools.ktap 2>&1\n"
-        ran = boot(image, run_dir, script, memory="2G", accel=accelerator(accel, image), timeout=GUEST_PATIENCE,
-                   label=f"kselftests, {config} kernel")
-    except Failure as err:
-        return [Result(f"{config}: guest", FAILED, str(err))]
-    for name in ["kselftest.ktap"] + (["tools.ktap"] if with_tools else []):
-        text = (ran.path / name).read_text(errors="replace")
-        results += [Result(f"{config}: {one.name}", one.verdict, one.why) for one in parse(text)]
-    found = reports(ran.console.read_text(errors="replace"))
-    results.append(Result(f"{config}: the kernel's log ({ran.console})", FAILED if found else PASSED,
-                          "\n".join(found[:10])))
-    for one in results:
-        mark = {PASSED: "ok", FAILED: "not ok", SKIPPED: "skip"}[one.verdict]
-        print(f"{mark} - {one.name}" + (f" # {one.why}" if one.why else ""), flush=True)
-    if any(one.verdict == FAILED for one in results):
-        say(f"check: what the guest printed is in {ran.path}")
+    for config in ("trace", "debug"):
+        say(f"check: kselftests on the {config} kernel")
+        try:
+            image = kernel(repo, on, revision, config, "patched")
+            tests = kselftests(repo, revision, targets)
+        except Failure as err:
+            results.append(Result(f"{config}: build", FAILED, str(err)))
+            continue
+        results += guest(image, tests, f"kselftests {config}", KSELFTESTS, accel)
+        if config == "trace":
+            results += guest(image, tests, "tools", TOOLS, accel, by_turns=True)
     return results
 
 
@@ -102,19 +119,24 @@ def main() -> int:
     args = parser.parse_args()
     begin = time.monotonic()
     on = base(args.base)
-    chosen = [one for one in topics().values() if one.patches(on)]
+    chosen = chosen_topics(None, on)
     say("check: the tooling's own tests")
     results = tooling()
     say("check: lint")
     results += lint(on, chosen, args.kdir)
     try:
         repo = repository(on, args.kdir)
-        revision = apply(repo, on, chosen)
-        for config in ("trace", "debug"):
-            say(f"check: kselftests on the {config} kernel")
-            results += guest(on, repo, revision, chosen, config, args.accel, config == "trace")
+        say("check: other configurations")
+        others = list(variants.series(chosen, on, repo))
+        show(others)
+        results += others
+        say("check: litmus tests")
+        litmus = [result for one in chosen for result in herd.series(one, on, repo)]
+        show(litmus)
+        results += litmus
+        results += guests(on, repo, apply(repo, on, chosen), chosen, args.accel)
     except Failure as err:
-        results.append(Result("kselftests", FAILED, str(err)))
+        results.append(Result("other configurations, litmus tests and kselftests", FAILED, str(err)))
     failed = [one for one in results if one.verdict == FAILED]
     if failed:
         print("\nFailed:")

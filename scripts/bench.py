@@ -24,7 +24,7 @@ from build import Kernel, compiler, kernel, kselftests
 from fetch import repository
 from guest import accelerator, boot, reports, run_directory
 from measure import Measurement
-from project import ROOT, Base, Failure, Topic, arguments, base, output, run, say, topic, topics
+from project import ROOT, Base, Failure, Topic, arguments, base, chosen_topics, output, run, say
 from tree import apply
 
 SIDES = ("baseline", "patched")
@@ -166,8 +166,7 @@ def main() -> None:
     parser.add_argument("--out", help="where to write (default: results/<base>/<date>)")
     args = parser.parse_args()
     on = base(args.base)
-    chosen = [topic(name) for name in args.topic] if args.topic else \
-        [one for one in topics().values() if one.patches(on)]
+    chosen = chosen_topics(args.topic, on)
     if args.boots < 5:
         raise Failure("a timed comparison needs at least 5 boots a side: give --boots 5 or more")
     out = Path(args.out) if args.out else ROOT / "results" / on.name / time.strftime("%Y-%m-%d")

@@ -6,7 +6,7 @@ import json
 from support import Case, put
 
 # isort: split
-from measure import Measurement, pid, pipe, row
+from measure import Measurement, filemap, pid, pipe, row
 
 SIDES = {"write": "mm_page_alloc", "read": "mm_page_free"}
 
@@ -128,7 +128,7 @@ class Rows(Case):
 
     def test_measurements(self):
         """What records a trace runs on the trace kernel, and nothing else does."""
-        for module in (pid, pipe):
+        for module in (filemap, pid, pipe):
             names = [one.name for one in module.MEASUREMENTS]
             self.assertEqual(len(set(names)), len(names))
             for one in module.MEASUREMENTS:
@@ -216,3 +216,65 @@ class Pid(Case):
         self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in pid.time_rows(self.dir)],
                          [("throughput", "thread, 8 processes", 10.5), ("op_p50", "thread, 8 processes", 3.0),
                           ("op_p99", "thread, 8 processes", 4.0)])
+
+
+def reads(size: int, file_size: int, count: int, writes: int) -> str:
+    """A trace of @count reads with @writes of a reference count each."""
+    lines = ["# lost 0"]
+    lines.append(f"small_read-9 [000] ..... 1.0: tracing_mark_write: small_read_bench: begin size={size} threads=1 "
+                 f"file_size={file_size} op=pread offsets=hot")
+    for number in range(count * writes):
+        lines.append(f"small_read-9 [000] ..... 2.{number:06}: page_ref_mod_unless: pfn=0x1 flags= count=3 val=1")
+    lines.append("small_read-9 [000] ..... 3.0: tracing_mark_write: small_read_bench: end size=1")
+    lines.append("small_read-9 [000] ..... 4.0: page_ref_mod: pfn=0x1 flags= count=3 val=1")
+    return "\n".join(lines) + "\n"
+
+
+class Filemap(Case):
+    """measure.filemap on a run's directory."""
+
+    def test_counters(self):
+        """Writes to reference counts between the marks, by file system, size
+        of the reads and of the file."""
+        for fs, writes in (("ext4", 2), ("xfs", 0), ("tmpfs", 2), ("ramfs", 0)):
+            put(self.dir / f"{fs}.trace", reads(64, 4096, filemap.TRACED, writes)
+                + reads(257, 1 << 20, filemap.TRACED, 2).split("\n", 1)[1])
+        found = {one["condition"]: (one["metric"], one["value"]) for one in filemap.counter_rows(self.dir)}
+        self.assertEqual(found["ext4 64B"], ("refcount_writes", 2.0))
+        self.assertEqual(found["xfs 64B"], ("refcount_writes", 0.0))
+        self.assertEqual(found["ramfs 257B of 1MiB"], ("refcount_writes", 2.0))
+
+    def test_nothing_counted(self):
+        """If not even large reads are seen, the tracepoints do not work."""
+        for fs in ("ext4", "xfs", "tmpfs", "ramfs"):
+            put(self.dir / f"{fs}.trace", reads(64, 4096, filemap.TRACED, 0))
+        with self.fails("no read changed a reference count"):
+            filemap.counter_rows(self.dir)
+
+    def test_instructions(self):
+        """The loop is taken off; reads longer than the file are left out."""
+        def result(**members: object) -> str:
+            return json.dumps({"size": 64, "file_size": 4096, "op": "pread", "offsets": "hot", "best_ns_per_op": 1000,
+                               "loop_ns_per_op": 29.5, **members}) + "\n"
+
+        put(self.dir / "ext4.json", result() + result(size=32768) + result(size=32768, file_size=1 << 20)
+            + result(file_size=1 << 20, offsets="random") + result(file_size=1 << 24, offsets="random", heat=0))
+        put(self.dir / "xfs.json", result(size=1024))
+        put(self.dir / "tmpfs.json", result(size=513))
+        put(self.dir / "deleted.json", result(op="truncate", size=4096, file_size=1 << 20, best_ns_per_op=1298.4))
+        rows = filemap.instruction_rows(self.dir)
+        self.assertEqual({(one["metric"], one["condition"]): one["value"] for one in rows},
+                         {("insn_per_pread", "64B"): 970.5, ("insn_per_pread", "32KiB"): 970.5,
+                          ("insn_per_pread", "64B of 1MiB random"): 970.5,
+                          ("insn_per_pread", "64B of 16MiB random cold"): 970.5, ("insn_per_pread", "xfs 1KiB"): 970.5,
+                          ("insn_per_pread", "tmpfs 513B"): 970.5,
+                          ("insn_per_delete", "truncate, file of 1MiB"): 1298.4})
+
+    def test_times(self):
+        """Bandwidth and latency, by size, threads and files."""
+        put(self.dir / "times.json", json.dumps({"size": 64, "threads": 4, "files": "different", "mb_per_s": 10.5,
+                                                 "p50_ns": 3, "p99_ns": 4}) + "\n")
+        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in filemap.time_rows(self.dir)],
+                         [("throughput", "64B, 4 threads, different files", 10.5),
+                          ("read_p50", "64B, 4 threads, different files", 3.0),
+                          ("read_p99", "64B, 4 threads, different files", 4.0)])

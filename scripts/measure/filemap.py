@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is measured of the filemap series."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import counters
+from measure import Measurement, json_lines, row
+from project import Failure
+
+BENCH = "kselftest/filemap/small_read_bench"
+# The benchmark's workers have a name of their own, so that what it does beside
+# them is not counted.
+MINE = 'comm == "small_read"'
+REFERENCES = {f"page_ref/page_ref_{event}": MINE
+              for event in ("mod", "mod_and_return", "mod_and_test", "mod_unless", "set", "freeze", "unfreeze")}
+
+TRACED = 300            # reads that are traced
+COUNTED = 4000          # reads that are counted by instructions
+DELETED = 200           # files whose pages are deleted
+SMALL, LARGE, MANY = 4096, 1 << 20, 16 << 20
+
+MOUNT = """
+set -e
+for fs in ext4 xfs; do
+	mkdir -p /tmp/$fs
+	truncate -s 400M /tmp/$fs.img
+	mkfs.$fs -q /tmp/$fs.img
+	mount -o loop /tmp/$fs.img /tmp/$fs
+done
+for fs in tmpfs ramfs; do
+	mkdir -p /tmp/$fs
+	mount -t $fs $fs /tmp/$fs
+done
+"""
+COUNTERS = MOUNT + counters.setup(REFERENCES, "mono") + f"""
+for fs in ext4 xfs tmpfs ramfs; do
+	trace_start
+	{BENCH} --dir /tmp/$fs --sizes 1,64,256,257,4096 --file-size {SMALL},{LARGE} --count {TRACED} --marker --json
+	trace_stop $fs.trace
+done
+"""
+INSTRUCTIONS = MOUNT + f"""
+for fs in ext4 xfs tmpfs; do
+	{BENCH} --dir /tmp/$fs --sizes 1,64,128,256,257,1024,4096,32768 --file-size {SMALL},{LARGE} \\
+		--count {COUNTED} --json >> $fs.json
+	{BENCH} --dir /tmp/$fs --sizes 64,256 --file-size {LARGE} --offsets random --count {COUNTED} --json >> $fs.json
+	{BENCH} --dir /tmp/$fs --sizes 64,256 --file-size {MANY} --offsets random --write-size {SMALL} --heat 0 \\
+		--warmup 1 --count {COUNTED // 4} --json >> $fs.json
+	{BENCH} --dir /tmp/$fs --sizes 64,256 --file-size {LARGE} --offsets sequential --op read \\
+		--count {COUNTED} --json >> $fs.json
+done
+for how in truncate dontneed; do
+	{BENCH} --dir /tmp/ext4 --delete=$how --file-size {SMALL},{LARGE} --count {DELETED} --json >> deleted.json
+done
+"""
+TIMES = MOUNT + f"""
+for threads in 1 2 4; do
+	for files in same different; do
+		{BENCH} --dir /tmp/ext4 --sizes 64,256,4096 --file-size {SMALL} --threads $threads --$files \\
+			--seconds 3 --json >> times.json
+	done
+done
+"""
+
+
+def size_name(size: int) -> str:
+    """How conditions call @size bytes."""
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= factor and size % factor == 0:
+            return f"{size // factor}{unit}"
+    return f"{size}B"
+
+
+def condition(fs: str, result: dict) -> str:
+    """How a row calls a result of the benchmark on file system @fs: the size
+    of the reads, the file's size where the small one would have done, the
+    pattern where it is not one page, 'cold' where pages were not read before."""
+    words = [fs, size_name(result["size"])]
+    if result["size"] <= SMALL < result["file_size"]:
+        words.append(f"of {size_name(result['file_size'])}")
+    if result.get("offsets", "hot") != "hot":
+        words.append(result["offsets"])
+    if not result.get("heat", 1):
+        words.append("cold")
+    return " ".join(words)
+
+
+def counter_rows(run: Path) -> list[dict]:
+    """How often a pread changes the reference count of a folio."""
+    rows = []
+    for fs in ("ext4", "xfs", "tmpfs", "ramfs"):
+        for mark, part in counters.marked(run / f"{fs}.trace"):
+            result = dict(word.split("=") for word in mark.split() if "=" in word)
+            result = {"size": int(result["size"]), "file_size": int(result["file_size"])}
+            writes = sum(event.name.startswith("page_ref_") for event in part)
+            rows.append(row("refcount_writes", "per pread", condition(fs, result), "counter", writes / TRACED))
+    if not any(one["value"] for one in rows):
+        raise Failure(f"no read changed a reference count in {run}: look at the guest's output there")
+    return rows
+
+
+def instruction_rows(run: Path) -> list[dict]:
+    """insn_per_pread and insn_per_delete, from the guest's nanoseconds under
+    icount, less the benchmark's own loop: what the benchmark calls best,
+    batches that no timer tick fell into."""
+    rows = []
+    for fs in ("ext4", "xfs", "tmpfs"):
+        for result in json_lines(run / f"{fs}.json"):
+            if result["size"] > result["file_size"]:
+                continue
+            # ext4 is what is meant where no file system is named.
+            rows.append(row("insn_per_pread", "instructions", condition(fs, result).removeprefix("ext4 "), "icount",
+                            result["best_ns_per_op"] - result["loop_ns_per_op"]))
+    for result in json_lines(run / "deleted.json"):
+        rows.append(row("insn_per_delete", "instructions per page",
+                        f"{result['op']}, file of {size_name(result['file_size'])}", "icount",
+                        result["best_ns_per_op"]))
+    return rows
+
+
+def time_rows(run: Path) -> list[dict]:
+    """Bandwidth and latency of one boot, by threads and size."""
+    rows = []
+    for result in json_lines(run / "times.json"):
+        name = (f"{size_name(result['size'])}, {result['threads']} threads, {result['files']} file"
+                + ("s" if result["files"] == "different" else ""))
+        rows.append(row("throughput", "MB/s", name, "timed", result["mb_per_s"]))
+        rows.append(row("read_p50", "ns", name, "timed", result["p50_ns"]))
+        rows.append(row("read_p99", "ns", name, "timed", result["p99_ns"]))
+    return rows
+
+
+TIMED = Measurement("time", "bench", TIMES, time_rows)
+
+MEASUREMENTS = [
+    Measurement("writes to the reference count", "trace", COUNTERS, counter_rows),
+    Measurement("instructions per pread", "bench", INSTRUCTIONS, instruction_rows, icount=True),
+]

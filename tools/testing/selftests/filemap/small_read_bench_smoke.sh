@@ -1,0 +1,187 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Does the benchmark work? It is run for a fixed and very small amount of
+# work. What it measures is not looked at.
+#
+# The first argument is the directory whose file system to use (default /tmp).
+
+dir=$(realpath "${1:-/tmp}") && cd "$(dirname "$0")" || exit 1
+
+ksft_skip=4
+nr=0
+failed=0
+skipped=0
+out=$(mktemp) && err=$(mktemp) || exit 1
+trap 'rm -f "$out" "$err"' EXIT
+
+number='-?[0-9]+(\.[0-9]+)?'
+value="(\"[^\"]*\"|$number|true|false|null)"
+object="^\{\"[a-z0-9_]+\":$value(,\"[a-z0-9_]+\":$value)*\}\$"
+
+result()
+{
+	nr=$((nr + 1))
+	if [ "$1" -ne 0 ]; then
+		failed=$((failed + 1))
+		sed 's/^/# /' "$out" "$err"
+		printf 'not '
+	fi
+	echo "ok $nr $2"
+}
+
+# status LINES OPS NAME COMMAND...: does it end with this status? If this is 0,
+# does it print that many lines, all of them flat JSON objects with the results
+# that every operation has, of that many operations ("" if limited by time)?
+expect()
+{
+	status=$1
+	lines=$2
+	ops=${3:-[1-9][0-9]*}
+	name=$4
+	shift 4
+
+	"$@" >"$out" 2>"$err"
+	ret=$?
+	if [ "$ret" -eq "$ksft_skip" ] && [ "$status" -eq 0 ]; then
+		nr=$((nr + 1))
+		skipped=$((skipped + 1))
+		echo "ok $nr $name # SKIP $(cat "$err")"
+		return
+	fi
+	if [ "$ret" -ne "$status" ]; then
+		echo "# $*: status $ret instead of $status"
+		result 1 "$name"
+		return
+	fi
+	if [ "$status" -eq 0 ]; then
+		good=$(grep -E "$object" "$out" | grep '"bench":"small_read_bench"' |
+		       grep "\"ops\":$ops," | grep '"size":' | grep '"threads":' |
+		       grep '"file_size":' | grep '"op":' | grep '"seconds":' |
+		       grep '"best_ns_per_op":' | grep '"loop_ns_per_op":' |
+		       grep '"p50_ns":' | grep '"p99_ns":' | grep '"max_ns":' |
+		       grep '"mb_per_s":' | grep -c '"ns_per_op":')
+		all=$(wc -l <"$out")
+		if [ "$good" -ne "$lines" ] || [ "$all" -ne "$lines" ]; then
+			echo "# $*: $all lines, $good of them good, instead of $lines"
+			result 1 "$name"
+			return
+		fi
+	elif [ "$(wc -l <"$err")" -lt 1 ]; then
+		echo "# $*: failed without a word"
+		result 1 "$name"
+		return
+	fi
+	result 0 "$name"
+}
+
+# PATTERN NAME: did the last run say so on each line?
+also()
+{
+	if [ "$ret" -ne 0 ]; then
+		nr=$((nr + 1))
+		skipped=$((skipped + 1))
+		echo "ok $nr $2 # SKIP there is no result"
+	elif [ "$(grep -cE "$1" "$out")" -ne "$lines" ]; then
+		echo "# not on every line: $1"
+		result 1 "$2"
+	else
+		result 0 "$2"
+	fi
+}
+
+# PATTERN NAME: did the last run complain about that?
+said()
+{
+	grep -qE "$1" "$err"
+	result $? "$2"
+}
+
+echo "TAP version 13"
+if ! [ -x ./small_read_bench ]; then
+	echo "1..0 # SKIP small_read_bench has not been built"
+	exit "$ksft_skip"
+fi
+echo "1..54"
+
+bench()
+{
+	./small_read_bench --json --warmup 10 --dir "$dir" "$@"
+}
+
+expect 0 12 300 "all sizes, both files" bench --count 300
+expect 0 1 2000 "enough for a group of batches" bench --sizes 64 --file-size 4K --count 2000
+also '"best_ns_per_op":[1-9]' "the best batch is known"
+also '"loop_ns_per_op":[0-9]' "the cost of the loop is known"
+expect 0 1 1 "one read" bench --sizes 64 --file-size 4K --count 1
+also '"best_ns_per_op":null' "without a batch there is no best one"
+expect 0 1 300 "a file of one byte" bench --sizes 64 --file-size 1 --count 300
+also '"bytes":300,' "short reads are counted as such"
+
+for op in pread read preadv2; do
+	for offsets in hot random sequential; do
+		expect 0 5 300 "$op, $offsets, full verification" \
+			bench --op $op --offsets $offsets --sizes 1,100,4K,6000,32K \
+			--file-size 100001 --count 300 --verify=full
+	done
+done
+expect 0 3 300 "all operations, marked, pinned" \
+	bench --op pread,read,preadv2 --sizes 1 --file-size 4K --count 300 --marker --pin
+expect 0 2 "" "fixed time" bench --sizes 64,256 --file-size 4K --seconds 0.02
+expect 0 2 "" "fixed time, 3 threads" \
+	bench --sizes 64,256 --file-size 4K --seconds 0.02 --threads 3
+expect 0 1 300 "files written by pages" \
+	bench --sizes 64 --file-size 1M --write-size 4K --offsets random --count 300
+
+for workers in --threads --procs; do
+	for files in --same --different "--fd shared"; do
+		# shellcheck disable=SC2086 # an option and its value
+		expect 0 2 900 "$workers, $files" bench $workers 3 $files --sizes 64,4K \
+			--file-size 64K --offsets random --count 300 --verify
+	done
+done
+also '"best_ns_per_op":null' "of several workers there is no best batch"
+
+expect 0 2 300 "half of the reads miss" \
+	bench --hit-ratio 50 --sizes 64,4K --file-size 1M --count 300 --verify
+also '"misses":(1[0-4][0-9]|150),' "they do miss"
+expect 0 1 300 "all reads miss" bench --hit-ratio 0 --sizes 6000 --count 300
+expect 0 1 900 "3 threads, a tenth of the reads misses" \
+	bench --hit-ratio 90 --sizes 64 --offsets random --threads 3 --count 300
+expect 0 1 300 "pages that are cold" \
+	bench --heat 0 --sizes 64 --file-size 1M --offsets random --write-size 4K --count 300
+also '"heat":0,' "they are not read before"
+expect 0 1 3 "a file with room for one miss" \
+	bench --hit-ratio 0 --sizes 64 --file-size "$(($(getconf PAGESIZE) * 2))" --count 3
+
+page=$(getconf PAGESIZE)
+expect 0 1 5 "truncate, one page" bench --delete --file-size "$page" --count 5
+expect 0 1 80 "truncate, 16 pages, marked" \
+	bench --delete --file-size "$((page * 16))" --count 5 --marker --pin
+expect 0 1 50 "truncate, 9 pages and a part" \
+	bench --delete=truncate --file-size "$((page * 9 + 10))" --count 5
+expect 0 1 80 "dontneed, 16 pages" bench --delete=dontneed --file-size "$((page * 16))" --count 5
+expect 0 2 "" "truncate, fixed time" bench --delete --seconds 0.02
+
+expect 1 0 "" "damage is noticed" bench --sizes 64 --count 300 --corrupt
+said 'reading 64 bytes at 0: byte 63 is 0x' "it is in the last byte"
+expect 1 0 "" "damage to single bytes is noticed" bench --sizes 1 --count 300 --corrupt
+expect 1 0 "" "damage in the middle is noticed" \
+	bench --sizes 4K --offsets random --count 300 --verify=full --corrupt
+said ': byte 2048 is 0x' "it is in the middle"
+expect 1 0 "" "damage is noticed by a thread" \
+	bench --sizes 64 --threads 3 --different --seconds 60 --corrupt
+expect 1 0 "" "damage is noticed by a process" \
+	bench --sizes 64 --procs 3 --different --seconds 60 --corrupt
+expect 1 0 "" "pages that stay are noticed" bench --delete --count 5 --corrupt
+said 'pages are cached that were deleted' "it is the pages"
+
+expect 2 0 "" "wrong usage: size" bench --sizes 64,32769
+expect 2 0 "" "wrong usage: count and seconds" bench --count 1 --seconds 1
+expect 2 0 "" "wrong usage: one position for several" \
+	bench --op read --threads 2 --fd shared
+expect 2 0 "" "wrong usage: no room to miss" bench --hit-ratio 50 --file-size 4K
+expect 2 0 "" "wrong usage: reads and deletions" bench --delete --sizes 64
+
+echo "# Totals: pass:$((nr - failed - skipped)) fail:$failed xfail:0 xpass:0 skip:$skipped error:0"
+[ "$failed" -eq 0 ]

@@ -18,7 +18,7 @@ import export
 from build import configure, jobs, selected
 from fetch import repository
 from install import tool
-from ktap import FAILED, PASSED, Result, count
+from ktap import FAILED, PASSED, Result, count, show
 from project import ROOT, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say
 from tree import apply, commit_of, stacked, worktree
 
@@ -205,8 +205,7 @@ def lint(on: Base, chosen: list[Topic], kdir: str | None) -> list[Result]:
 
     for result in every():
         results.append(result)
-        print(f"{'ok' if result.verdict == PASSED else 'not ok'} - {result.name}"
-              + (f"\n{result.why}" if result.verdict == FAILED else ""), flush=True)
+        show([result])
     return results
 
 

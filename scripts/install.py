@@ -18,7 +18,9 @@ PACKAGES = {
               "util-linux", "e2fsprogs", "xfsprogs"],
     # What the kernel's own kselftests link with.
     "tests": ["libcap-dev"],
-    "lint": ["sparse", "codespell", "shellcheck", "gcc-aarch64-linux-gnu"],
+    # A clang compiles for every architecture that has no gcc here; llvm has
+    # what make runs besides.
+    "lint": ["sparse", "codespell", "shellcheck", "gcc-aarch64-linux-gnu", "clang-19", "lld-19", "llvm-19"],
 }
 # Pinned: the guest's command line and console depend on virtme-ng's release.
 TOOLS = ["virtme-ng==1.42", "ruff==0.17.5", "matplotlib==3.11.2"]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Compile what a series touches in configurations other than the guests':
-32-bit, another architecture, PREEMPT_RT, memory hotplug, options off.
+32-bit, one CPU, other architectures, PREEMPT_RT, memory hotplug, options off.
 
 Each variant builds the touched objects on the base and with the whole series.
 The series must add no warning with W=1, and the functions that the topic names
@@ -23,19 +23,29 @@ from lint import build_objects, diagnostics, kernel_files
 from project import KCONFIG, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say
 from tree import apply, commit_of, worktree
 
-# A line of what gcc -fstack-usage writes; a clone has a suffix to its name.
+# A line of what -fstack-usage writes: gcc has a column, clang has not; a clone
+# has a suffix to its name.
 STACK = re.compile(r"^\S+:(?P<function>\w+)(?:\.\S+)?\t(?P<bytes>\d+)\t\S+$", re.M)
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A configuration: what make is told of the architecture, and the bytes
-    that a stack frame may have, which is FRAME_WARN's default."""
+    """A configuration: what make is told of the architecture and the compiler,
+    which is gcc where there is no @llvm, clang's suffix; the bytes that a stack
+    frame may have, which is FRAME_WARN's default; and the directories that it
+    looks at, or none for all."""
 
     name: str
     arch: str = "x86_64"
     cross: str = ""
+    llvm: str = ""
     limit: int = 2048
+    below: tuple[str, ...] = ()
+
+    @property
+    def compiler(self) -> str:
+        """The program that compiles."""
+        return f"clang{self.llvm}" if self.llvm else f"{self.cross}gcc"
 
     @property
     def fragments(self) -> list[Path]:
@@ -45,7 +55,21 @@ class Variant:
     @property
     def words(self) -> tuple[str, ...]:
         """What every make of this variant is told."""
-        return (f"ARCH={self.arch}", f"CROSS_COMPILE={self.cross}", "KCFLAGS=-fstack-usage")
+        return (f"ARCH={self.arch}", f"CROSS_COMPILE={self.cross}", f"LLVM={self.llvm}", "KCFLAGS=-fstack-usage")
+
+    def wants(self, name: str) -> bool:
+        """Whether the object @name is below a directory that it looks at."""
+        return not self.below or name.startswith(self.below)
+
+
+def port(arch: str, limit: int = 2048) -> Variant:
+    """The variant that is there for the files of @arch, and for what memory
+    management makes of its page tables and faults.  The rest of the kernel is
+    much the same to every architecture, and the other variants compile it;
+    here each object would take 6 s of a CPU, over the 45 s to configure and
+    prepare.  One clang has all ports, where gcc would be a package for each,
+    and Debian 12 has none for LoongArch."""
+    return Variant(arch, arch=arch, llvm="-19", limit=limit, below=(f"arch/{arch}/", "mm/"))
 
 
 VARIANTS = {one.name: one for one in (
@@ -53,7 +77,13 @@ VARIANTS = {one.name: one for one in (
     Variant("rt"),
     Variant("hotplug"),
     Variant("nosmallread", arch="i386", limit=1024),
+    Variant("nosmp"),
     Variant("arm64", arch="arm64", cross="aarch64-linux-gnu-"),
+    port("arm", limit=1024),
+    port("riscv"),
+    port("s390"),
+    port("powerpc"),
+    port("loongarch"),
 )}
 
 
@@ -85,7 +115,8 @@ def build(one: Variant, source: Path, label: str, out: Path, objects: list[str])
     is returned."""
     log = cache() / "log" / f"variant-{one.name}-{label}.log"
     logged(f"{one.name}: prepare", ["make", "-C", source, f"O={out}", jobs(), *one.words, "prepare"], log)
-    mine = selected(source, out, [name for name in objects if (source / name).with_suffix(".c").exists()], one.words)
+    there = [name for name in objects if one.wants(name) and (source / name).with_suffix(".c").exists()]
+    mine = selected(source, out, there, one.words)
     usage = {name: (out / name).with_suffix(".su") for name in mine}
     for path in usage.values():
         path.unlink(missing_ok=True)
@@ -102,8 +133,8 @@ def both(one: Variant, repo: Path, start: str, head: str, objects: list[str]) ->
     """@one built at the revisions @start and @head of @repo.  Raises Failure
     where it cannot be configured, naming the options that were not taken, or
     where its compiler is missing."""
-    if not shutil.which(f"{one.cross}gcc"):
-        raise Failure(f"cannot run {one.cross}gcc: 'make install' installs what is missing")
+    if not shutil.which(one.compiler):
+        raise Failure(f"cannot run {one.compiler}: 'make install' installs what is missing")
     out = cache() / "build" / f"{repo.name}-variant-{one.name}"
     out.mkdir(parents=True, exist_ok=True)
     log = cache() / "log" / f"config-variant-{one.name}.log"
@@ -177,7 +208,7 @@ def compare(repo: Path, start: str, head: str, objects: list[str], frames: tuple
     everything: list[Built] = []
     broken = False
     for one in chosen:
-        say(f"variants: {one.name}: {compiler(one.cross + 'gcc') if shutil.which(one.cross + 'gcc') else one.arch}")
+        say(f"variants: {one.name}: {compiler(one.compiler) if shutil.which(one.compiler) else one.arch}")
         try:
             before, after = both(one, repo, start, head, objects)
         except Failure as err:

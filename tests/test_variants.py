@@ -59,7 +59,7 @@ done
 
 
 class Stacks(Case):
-    """variants.stacks(): what gcc -fstack-usage writes."""
+    """variants.stacks(): what -fstack-usage writes."""
 
     def test_parse(self):
         """Each function has its bytes; of clones, the largest count."""
@@ -69,6 +69,12 @@ class Stacks(Case):
         """Also where the clone comes after, or is all there is."""
         self.assertEqual(variants.stacks("f.c:1:2:a\t8\tstatic\nf.c:1:2:a.isra\t16\tstatic\n"
                                          "f.c:2:3:b.part.0\t24\tdynamic\n"), {"a": 16, "b": 24})
+
+    def test_clang(self):
+        """clang says no column."""
+        self.assertEqual(variants.stacks("linux/mm/filemap.c:3397:filemap_fault\t184\tstatic\n"
+                                         "linux/mm/filemap.c:221:next.llvm.7\t112\tdynamic\n"),
+                         {"filemap_fault": 184, "next": 112})
 
     def test_nothing(self):
         """An empty file and other text have none."""
@@ -87,6 +93,12 @@ class Diagnostics(Case):
         one, other = (lint.diagnostics(text.format("../", line)) for line in (1, 20))
         self.assertEqual(one, other)
         self.assertEqual(one, {"fs/pipe.c: warning: ‘x’ defined but not used [-Wunused]"})
+
+    def test_clang(self):
+        """clang's look the same, and what it counts at the end is none."""
+        self.assertEqual(lint.diagnostics("../mm/filemap.c:7:5: error: use of undeclared identifier 'x'\n"
+                                          "    7 |         x = 0;\n      |         ^\n1 error generated.\n"),
+                         {"mm/filemap.c: error: use of undeclared identifier 'x'"})
 
 
 class Frame(Case):
@@ -168,18 +180,50 @@ class Fragments(Case):
 
     def test_every_line(self):
         """Every line is a comment or an option that options() reads, said once
-        in a variant."""
+        in a file; a variant repeats of the common ones only what it changes."""
         for one in variants.VARIANTS.values():
-            lines = [line for path in one.fragments for line in path.read_text().splitlines()
-                     if line and (not line.startswith("# ") or "CONFIG_" in line)]
-            self.assertEqual(len(build.options(one.fragments)), len(lines), one.name)
-            for line in lines:
-                self.assertRegex(line, r"^(CONFIG_[A-Z0-9_]+=(y|\d+)|# CONFIG_[A-Z0-9_]+ is not set)$", one.name)
+            for path in one.fragments:
+                lines = [line for line in path.read_text().splitlines()
+                         if line and (not line.startswith("# ") or "CONFIG_" in line)]
+                self.assertEqual(len(build.options([path])), len(lines), path)
+                for line in lines:
+                    self.assertRegex(line, r"^(CONFIG_[A-Z0-9_]+=(y|\d+)|# CONFIG_[A-Z0-9_]+ is not set)$", path)
+            common, own = (build.options([path]).items() for path in one.fragments)
+            self.assertEqual(common & own, set(), one.name)
 
     def test_limits(self):
         """The default of FRAME_WARN, by the width of a pointer."""
         for one in variants.VARIANTS.values():
-            self.assertEqual(one.limit, 1024 if one.arch == "i386" else 2048, one.name)
+            self.assertEqual(one.limit, 1024 if one.arch in ("i386", "arm") else 2048, one.name)
+
+    def test_locks(self):
+        """Every architecture proves that its mappings have locks, and one
+        variant that they have none."""
+        said = {one: build.options(one.fragments).get("CONFIG_PER_VMA_LOCK") for one in variants.VARIANTS.values()}
+        self.assertEqual({one.arch for one, value in said.items() if value == "y"},
+                         {"arm64", "arm", "riscv", "s390", "powerpc", "loongarch"})
+        self.assertEqual([one.name for one, value in said.items() if value == "n"], ["nosmp"])
+
+
+class Words(Case):
+    """What a Variant says of its compiler and its objects."""
+
+    def test_gcc(self):
+        """gcc is the machine's, or a cross compiler; clang is switched off,
+        whatever the environment says."""
+        self.assertEqual(Variant("one").compiler, "gcc")
+        one = Variant("one", arch="vax", cross="vax-linux-gnu-")
+        self.assertEqual(one.compiler, "vax-linux-gnu-gcc")
+        self.assertEqual(one.words, ("ARCH=vax", "CROSS_COMPILE=vax-linux-gnu-", "LLVM=", "KCFLAGS=-fstack-usage"))
+        self.assertTrue(one.wants("fs/pipe.o"))
+
+    def test_port(self):
+        """A port is clang's, and looks at its own files and at mm/."""
+        one = variants.port("vax")
+        self.assertEqual(one.compiler, "clang-19")
+        self.assertEqual(one.words, ("ARCH=vax", "CROSS_COMPILE=", "LLVM=-19", "KCFLAGS=-fstack-usage"))
+        self.assertEqual([name for name in ("arch/vax/mm/fault.o", "arch/vaxen/a.o", "mm/a.o", "fs/mm/a.o")
+                          if one.wants(name)], ["arch/vax/mm/fault.o", "mm/a.o"])
 
 
 class Compare(KernelCase):
@@ -279,6 +323,26 @@ class Compare(KernelCase):
         self.assertEqual(found, {"one: builds": (FAILED, "cannot run vax-linux-gnu-gcc: "
                                                          "'make install' installs what is missing")})
         self.assertFalse(self.log.exists())
+
+    def test_clang(self):
+        """A variant that is clang's tells every make so; a clang that is not
+        installed."""
+        self.chosen = (Variant("one", llvm="-7"), Variant("two", llvm="-8"))
+        self.fake("clang-7", "echo clang 7\n")
+        found = self.compared(("fs/pipe.c", "7:1", "8:1"))
+        self.assertEqual(found["one: 1 objects build with W=1"], (PASSED, ""))
+        self.assertEqual(found["two: builds"], (FAILED, "cannot run clang-8: 'make install' installs what is missing"))
+        self.assertEqual([line for line in self.log.read_text().splitlines() if " LLVM=-7 " not in line], [])
+        self.assertIn("variants: one: clang 7", self.said.getvalue())
+
+    def test_below(self):
+        """A variant builds only what is below its directories; what is below
+        no variant's is said."""
+        self.chosen = (Variant("one", below=("mm/",)), Variant("two", below=("fs/",)))
+        found = self.compared(("fs/pipe.c", "7:1", "8:1"), ("fs/extra.c", "breaks", "still breaks"))
+        self.assertEqual({name: row[0] for name, row in found.items()}, {
+            "one: 0 objects build with W=1": SKIPPED, "two: 1 objects build with W=1": PASSED,
+            "fs/extra.o is built": FAILED})
 
     def test_touched(self):
         """Only the kernel's own .c files, and none that is removed."""

@@ -25,16 +25,23 @@ from fetch import repository
 from guest import accelerator, boot, reports, run_directory
 from measure import Measurement
 from project import ROOT, Base, Failure, Topic, arguments, base, chosen_topics, output, run, say
-from tree import apply
+from tree import apply, variant
 
+# The two that time is compared of.
 SIDES = ("baseline", "patched")
 
 
-def build_sides(repo: Path, on: Base, one: Topic, patched: str, config: str) -> dict[str, Kernel]:
-    """Both kernels of one configuration, the baseline first: the second build
-    then compiles only what the series changes."""
-    return {"baseline": kernel(repo, on, on.tag, config, "baseline"),
-            "patched": kernel(repo, on, patched, config, one.name)}
+def revisions(repo: Path, on: Base, one: Topic) -> dict[str, str]:
+    """The commits that are compared: the base, the series, and the variants of
+    it that the topic names as `compared`."""
+    return {"baseline": on.tag, "patched": apply(repo, on, [one]),
+            **{name: variant(repo, on, one, name) for name in one.compared}}
+
+
+def build_sides(repo: Path, on: Base, one: Topic, compared: dict[str, str], config: str) -> dict[str, Kernel]:
+    """The kernels of one configuration for the commits @compared, the baseline
+    first: a build after another compiles only what differs."""
+    return {side: kernel(repo, on, revision, config, f"{one.name}-{side}") for side, revision in compared.items()}
 
 
 def guest_run(measurement: Measurement, side: str, image: Kernel, tests: Path, accel: str, name: str) -> Path:
@@ -68,16 +75,17 @@ def merge(sides: dict[str, list[dict]], one: Topic) -> list[dict]:
     return list(merged.values())
 
 
-def counted(one: Topic, repo: Path, on: Base, patched: str, tests: Path, accel: str, raw: Path) -> list[dict]:
+def counted(one: Topic, repo: Path, on: Base, compared: dict[str, str], tests: Path, accel: str,
+            raw: Path) -> list[dict]:
     """The rows of all counters and instruction counts of a topic; the small
     raw files are copied to @raw."""
     module = importlib.import_module(f"measure.{one.name}")
     rows = []
     for number, measurement in enumerate(module.MEASUREMENTS, 1):
         say(f"bench: {one.name}, measurement {number} of {len(module.MEASUREMENTS)}: {measurement.name}")
-        kernels = build_sides(repo, on, one, patched, measurement.config)
+        kernels = build_sides(repo, on, one, compared, measurement.config)
         sides = {}
-        for side in SIDES:
+        for side in kernels:
             name = f"{one.name}-{measurement.name.replace(' ', '-')}-{side}"
             run_dir = guest_run(measurement, side, kernels[side], tests, accel, name)
             sides[side] = measurement.rows(run_dir)
@@ -88,12 +96,12 @@ def counted(one: Topic, repo: Path, on: Base, patched: str, tests: Path, accel: 
     return rows
 
 
-def timed(one: Topic, repo: Path, on: Base, patched: str, tests: Path, accel: str, cpus: int, boots: int,
+def timed(one: Topic, repo: Path, on: Base, compared: dict[str, str], tests: Path, accel: str, cpus: int, boots: int,
           raw: Path) -> list[dict]:
     """The rows of the timed comparison: @boots boots a side in ABBA order and
     as many baseline boots again for the noise floor (A/A), a median a boot."""
     measurement = replace(importlib.import_module(f"measure.{one.name}").TIMED, cpus=cpus)
-    kernels = build_sides(repo, on, one, patched, measurement.config)
+    kernels = build_sides(repo, on, one, {side: compared[side] for side in SIDES}, measurement.config)
     order = [side for pair in range(boots) for side in (SIDES if pair % 2 == 0 else SIDES[::-1])]
     order += ["again"] * boots
     cells: dict[tuple, dict] = {}
@@ -134,19 +142,20 @@ def bench(on: Base, one: Topic, args: argparse.Namespace, out: Path) -> None:
     """Run everything for one topic and base as the command line @args says,
     and write @out."""
     repo = repository(on, args.kdir)
-    patched = apply(repo, on, [one])
-    tests = kselftests(repo, patched, [one.kselftest])
-    probe = kernel(repo, on, on.tag, "bench", "baseline")
+    compared = revisions(repo, on, one)
+    tests = kselftests(repo, compared["patched"], [one.kselftest])
+    configs = list(dict.fromkeys(each.config for each in importlib.import_module(f"measure.{one.name}").MEASUREMENTS))
+    probe = kernel(repo, on, on.tag, configs[0], f"{one.name}-baseline")
     accel = accelerator(args.accel, probe)
     raw = out / "raw" / one.name
     shutil.rmtree(raw, ignore_errors=True)
     raw.mkdir(parents=True)
-    rows = counted(one, repo, on, patched, tests, accel, raw)
+    rows = counted(one, repo, on, compared, tests, accel, raw)
     if args.timed or accel == "kvm":
-        rows += timed(one, repo, on, patched, tests, accel, args.cpus, args.boots, raw)
+        rows += timed(one, repo, on, compared, tests, accel, args.cpus, args.boots, raw)
     # Only from the cache: all of them were built by now.
-    kernels = [image for config in ("bench", "trace")
-               for image in build_sides(repo, on, one, patched, config).values()]
+    kernels = [image for config in configs
+               for image in build_sides(repo, on, one, compared, config).values()]
     (out / f"environment-{one.name}.json").write_text(
         json.dumps(environment(on, repo, accel, kernels), indent=1) + "\n")
     summary = out / "summary.json"

@@ -70,6 +70,7 @@ class Topic:
     prerequisites: tuple[str, ...] = ()
     neighbours: tuple[str, ...] = ()
     frames: tuple[str, ...] = ()
+    compared: tuple[str, ...] = ()
     base: dict = field(default_factory=dict)
 
     def patches(self, base: Base) -> list[Path]:
@@ -113,7 +114,7 @@ def topics() -> dict[str, Topic]:
     found = {}
     for path in sorted((ROOT / "patches").glob("*/series.toml")):
         row = tomllib.loads(path.read_text())
-        for key in ("prerequisites", "neighbours", "frames"):
+        for key in ("prerequisites", "neighbours", "frames", "compared"):
             row[key] = tuple(row.get(key, ()))
         found[path.parent.name] = Topic(name=path.parent.name, **row)
     return found

@@ -16,6 +16,7 @@ from project import Failure, run, say, topics
 EVIDENCE = {
     "counter": "Mechanism counters",
     "icount": "Instructions",
+    "delay": "Waiting for a slow device",
     "timed": "Time",
 }
 CONDITIONS = {
@@ -24,9 +25,14 @@ CONDITIONS = {
               "`insn_under_mutex` is counted on the `trace` kernel, whose lockdep and tracing are part of "
               "the count on both sides; the rest on the `bench` kernel. An emulated `rep movs` counts each "
               "iteration, so large copies weigh more than on hardware.",
+    "delay": "Wall time in an emulated guest (`trace` kernel, 2 virtual CPUs) whose device takes some milliseconds for "
+             "each request, as its rows say: it tells who waits for requests and who does not, and how often; less "
+             "than a millisecond means nothing.",
     "timed": "Median over boots, the boot being the unit of replication; ratio of medians with a 95 % "
              "bootstrap interval, p from an exact rank test, and the same of the baseline against itself.",
 }
+# Of the baseline, the series, and a variant of it.
+COLOURS = ("#9aa5b1", "#2f6f9f", "#c98b2b")
 
 
 def number(value: float) -> str:
@@ -71,17 +77,20 @@ def table(rows: list[dict]) -> list[str]:
 
 
 def plot(rows: list[dict], title: str, path: Path) -> None:
-    """Baseline and patched side by side, one pair of bars a row, as SVG."""
+    """What was compared side by side, a bar for each in every row, as SVG."""
     import matplotlib
     matplotlib.use("svg")
     # No date and fixed ids: the same figures give the same file.
     matplotlib.rcParams["svg.hashsalt"] = "hotpaths"
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(7, 0.55 * len(rows) + 1.2))
-    for offset, side, colour in ((-0.2, "baseline", "#9aa5b1"), (0.2, "patched", "#2f6f9f")):
+    sides = list(dict.fromkeys(side for cell in rows for side in cell["values"]))
+    height = 0.8 / len(sides)
+    figure, axes = pyplot.subplots(figsize=(7, 0.275 * len(sides) * len(rows) + 1.2))
+    for nth, side in enumerate(sides):
         values = [cell["values"].get(side, 0) for cell in rows]
-        bars = axes.barh([place + offset for place in range(len(rows))], values, 0.38, label=side, color=colour)
+        places = [place + (nth - (len(sides) - 1) / 2) * height for place in range(len(rows))]
+        bars = axes.barh(places, values, 0.95 * height, label=side, color=COLOURS[nth])
         axes.bar_label(bars, [number(value) for value in values], padding=3, fontsize=8)
     axes.set_yticks(range(len(rows)), [cell["condition"] for cell in rows], fontsize=9)
     axes.invert_yaxis()

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Show that the race tests of a topic can fail: run them on a debug kernel in
-which parts of the series are left out and a delay widens the window.
+"""Show that the race tests of a topic can fail: run them on a kernel in which
+parts of the series are left out, or a delay widens the window.
 
 patches/<topic>/variants/<base>/ has teeth.patch, which goes on top of the
 series, is for nothing else, and lets debugfs say what is left out; and
-teeth.toml with the cases: which knobs to set, what to run, what to expect.
+teeth.toml with the kernel's configuration and the cases: which knobs to set,
+what to run, what to expect.
 """
 
 import shutil
@@ -17,8 +18,8 @@ from build import kernel, kselftests
 from fetch import repository
 from guest import SWAP, accelerator, boot, reports, run_directory
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, show
-from project import GIT_IDENTITY, ROOT, Base, Failure, Topic, arguments, base, lock, output, run, say, topic, topics
-from tree import apply, worktree
+from project import Failure, Topic, arguments, base, run, say, topic, topics
+from tree import apply, variant, variants
 
 # Seconds for the guest with all cases.
 PATIENCE = 3600
@@ -37,36 +38,15 @@ class Case:
     fails: bool
 
 
-def directory(one: Topic, on: Base) -> Path:
-    """Where the teeth of @one for @on are."""
-    return ROOT / "patches" / one.name / "variants" / on.name
-
-
-def cases(path: Path) -> list[Case]:
-    """The cases of the teeth.toml at @path; Failure for one that is not
-    complete."""
+def cases(path: Path) -> tuple[str, list[Case]]:
+    """The configuration of the kernel and the cases that the teeth.toml at
+    @path has; Failure for a case that is not complete."""
     with open(path, "rb") as stream:
         table = tomllib.load(stream)
     try:
-        return [Case(row["name"], row["command"], row["knobs"], row["fails"]) for row in table["case"]]
+        return table["config"], [Case(row["name"], row["command"], row["knobs"], row["fails"]) for row in table["case"]]
     except KeyError as err:
-        raise Failure(f"a case of {path} has no {err}: see the other cases there") from err
-
-
-def patched(repo: Path, on: Base, one: Topic) -> str:
-    """The commit of the series of @one with teeth.patch on it."""
-    series = apply(repo, on, [one])
-    with lock(f"{repo.name}-apply"):
-        tree = worktree(repo, "apply", series)
-        try:
-            output("git", "-C", tree, "apply", "--index", directory(one, on) / "teeth.patch")
-        except Failure as err:
-            raise Failure(f"teeth.patch of {one.name} does not apply to its series ({err}): write it again with "
-                          "'git diff' in the tree of 'make tree'") from err
-        output("git", "-C", tree, "-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", f"{one.name}: teeth",
-               env={**GIT_IDENTITY, "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z",
-                    "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"})
-        return output("git", "-C", tree, "rev-parse", "HEAD")
+        raise Failure(f"{path} or a case of it has no {err}: see the other cases") from err
 
 
 def script(one: Topic, chosen: list[Case]) -> str:
@@ -103,14 +83,15 @@ def main() -> int:
     parser.add_argument("--accel", default="auto", choices=("auto", "kvm", "tcg"), help="default: auto")
     args = parser.parse_args()
     on, one = base(args.base), topic(args.topic)
-    if not (directory(one, on) / "teeth.toml").exists():
-        raise Failure(f"topic '{one.name}' has no teeth for {on.name}: there is no {directory(one, on)}/teeth.toml")
-    chosen = [case for case in cases(directory(one, on) / "teeth.toml")
+    if not (variants(one, on) / "teeth.toml").exists():
+        raise Failure(f"topic '{one.name}' has no teeth for {on.name}: there is no {variants(one, on)}/teeth.toml")
+    config, known = cases(variants(one, on) / "teeth.toml")
+    chosen = [case for case in known
               if not args.case or any(word in case.name for word in args.case)]
     if not chosen:
-        raise Failure(f"no case has {' or '.join(args.case)} in its name: see {directory(one, on)}/teeth.toml")
+        raise Failure(f"no case has {' or '.join(args.case)} in its name: see {variants(one, on)}/teeth.toml")
     repo = repository(on, args.kdir)
-    image = kernel(repo, on, patched(repo, on, one), "debug", f"{one.name}-teeth")
+    image = kernel(repo, on, variant(repo, on, one, "teeth"), config, f"{one.name}-teeth")
     run_dir = run_directory(f"teeth-{one.name}")
     shutil.copytree(kselftests(repo, apply(repo, on, [one]), [one.kselftest]), run_dir / "kselftest")
     ran = boot(image, run_dir, script(one, chosen), memory="2G", accel=accelerator(args.accel, image),

@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 from fetch import repository
-from project import (GIT_IDENTITY, GIT_PLAIN, Base, Failure, Topic, arguments, base, cache, lock, output, run,
+from project import (GIT_IDENTITY, GIT_PLAIN, ROOT, Base, Failure, Topic, arguments, base, cache, lock, output, run,
                      say, topic, topics)
 
 
@@ -119,6 +119,28 @@ def apply_errors(path: Path, patch: Path) -> str:
     """What `git apply --check` says on standard error about @patch."""
     return subprocess.run(["git", "-C", str(path), "apply", "--check", str(patch)], capture_output=True,
                           text=True, errors="replace").stderr
+
+
+def variants(one: Topic, base: Base) -> Path:
+    """The directory of what belongs to the series of @one for @base, but is
+    never part of it: kernels to compare with, or to see tests fail."""
+    return ROOT / "patches" / one.name / "variants" / base.name
+
+
+def variant(repo: Path, base: Base, one: Topic, name: str) -> str:
+    """The commit of the series of @one with @name.patch of variants() on it.
+    Raises Failure where that patch does not apply to the series."""
+    series = apply(repo, base, [one])
+    with lock(f"{repo.name}-apply"):
+        path = worktree(repo, "apply", series)
+        try:
+            output("git", "-C", path, "apply", "--index", variants(one, base) / f"{name}.patch")
+        except Failure as err:
+            raise Failure(f"{name}.patch of {one.name} does not apply to its series ({err}): write it again with "
+                          "'git diff' in the tree of 'make tree'") from err
+        output("git", "-C", path, "-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", f"{one.name}: {name}",
+               env=GIT_IDENTITY)
+        return output("git", "-C", path, "rev-parse", "HEAD")
 
 
 def edit_tree(repo: Path, base: Base, one: Topic) -> Path:

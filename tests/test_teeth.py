@@ -6,7 +6,7 @@ from support import Case, put
 # isort: split
 import teeth
 from ktap import FAILED, PASSED, SKIPPED
-from project import Topic, base, topics
+from project import CONFIGS, Topic, base, topics
 
 ONE = Topic(name="filemap", title="", summary="", kselftest="filemap", benchmark="", metric="")
 CASE = teeth.Case(name="nothing counted", command="./race -t truncate", knobs={"race/skip": 2}, fails=True)
@@ -27,16 +27,18 @@ class Teeth(Case):
         which nothing is left out and cases that have to fail."""
         found = 0
         for one in topics().values():
-            path = teeth.directory(one, base("v6.18")) / "teeth.toml"
+            path = teeth.variants(one, base("v6.18")) / "teeth.toml"
             if path.exists():
                 found += 1
-                self.assertEqual({case.fails for case in teeth.cases(path)}, {False, True})
+                config, cases = teeth.cases(path)
+                self.assertIn(config, CONFIGS)
+                self.assertEqual({case.fails for case in cases}, {False, True})
                 self.assertTrue((path.parent / "teeth.patch").exists())
         self.assertTrue(found)
 
     def test_incomplete(self):
         """A case without a member is told by its name."""
-        put(self.dir / "teeth.toml", '[[case]]\nname = "x"\ncommand = "true"\nfails = true\n')
+        put(self.dir / "teeth.toml", 'config = "debug"\n[[case]]\nname = "x"\ncommand = "true"\nfails = true\n')
         with self.fails("knobs", "teeth.toml"):
             teeth.cases(self.dir / "teeth.toml")
 

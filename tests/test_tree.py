@@ -124,6 +124,22 @@ class Apply(KernelCase):
         with self.fails(patch.name, "does not apply"):
             tree.apply(self.repo, self.on, [second])
 
+    def test_variant(self):
+        """A variant is the series with a patch on it, the same commit each
+        time; one that does not apply is named."""
+        repo, one = self.repo, self.series("alpha", ("fs/pipe.c", "line 3\n", "line three\n"))
+        with mock.patch.object(tree, "ROOT", self.root):
+            path = put(tree.variants(one, self.on) / "held.patch", "What it is for.\n\n"
+                       "--- a/fs/pipe.c\n+++ b/fs/pipe.c\n@@ -1,4 +1,4 @@\n line 1\n line 2\n"
+                       "-line three\n+line held\n line 4\n")
+            held = tree.variant(repo, self.on, one, "held")
+            self.assertEqual(tree.variant(repo, self.on, one, "held"), held)
+            self.assertEqual(git("rev-parse", held + "^", cwd=repo), tree.apply(repo, self.on, [one]))
+            self.assertIn("line held\n", git("show", f"{held}:fs/pipe.c", cwd=repo))
+            put(path, path.read_text().replace("line three", "line 3"))
+            with self.fails("held.patch of alpha", "make tree"):
+                tree.variant(repo, self.on, one, "held")
+
     def test_prerequisite_without_patches(self):
         """A prerequisite that has no patches for the base is named."""
         self.topic("zeta")

@@ -69,16 +69,28 @@ def content_of(tree: Path, blob: str) -> bytes:
                           capture_output=True).stdout
 
 
+def added(patches: list[Path]) -> set[str]:
+    """The mirrored paths that @patches add."""
+    return {path for patch in patches
+            for path in re.findall(r"^diff --git a/(\S+) \S+\nnew file mode", patch.read_text(errors="replace"), re.M)
+            if path.startswith(MIRRORED)}
+
+
+def beside(one: Topic, on: Base) -> set[str]:
+    """The mirrored paths that other topics than @one add for @on: topics may
+    share a directory of tests, and what is the same in it."""
+    return added([patch for other in topics().values() if other.name != one.name for patch in other.patches(on)])
+
+
 def write(tree: Path, one: Topic, on: Base, start: str, head: str) -> None:
     """Replace the patches of @one for @on and their mirrors."""
     directory = ROOT / "patches" / one.name / on.name
     directory.mkdir(parents=True, exist_ok=True)
     files = render(tree, start, head, one.cover(on))
     wanted = mirrors(tree, start, head)
+    for path in added(one.patches(on)) - wanted.keys() - beside(one, on):
+        (ROOT / path).unlink(missing_ok=True)
     for old in directory.glob("*.patch"):
-        for path in re.findall(r"^diff --git a/(\S+) \S+\nnew file mode", old.read_text(errors="replace"), re.M):
-            if path.startswith(MIRRORED) and path not in wanted:
-                (ROOT / path).unlink(missing_ok=True)
         if old.name not in files:
             old.unlink()
     for name, content in files.items():

@@ -112,6 +112,27 @@ class Export(KernelCase):
         self.write()
         self.assertEqual((other.read_text(), patch.read_text()), ("beta\n", "x\n"))
 
+    def test_shared_files_stay(self):
+        """A file that another topic adds as well is not removed with the
+        patch that added it here."""
+        export.write(self.path, self.one, self.on, self.on.tag, "HEAD")
+        name = "tools/testing/selftests/alpha/data.txt"
+        other = self.root / "patches/beta" / self.on.name / "0001-data.patch"
+        self.topic("beta")
+        put(other, f"diff --git a/{name} b/{name}\nnew file mode 100644\n")
+        self.assertEqual(export.beside(self.one, self.on), {name})
+        git("rm", "-q", name, cwd=self.path)
+        self.commit("alpha: leave it to beta")
+        export.write(self.path, self.one, self.on, self.on.tag, "HEAD")
+        self.assertTrue((self.root / name).exists())
+        other.unlink()
+        put(self.path / name, "again\n")
+        self.commit("alpha: add it again")
+        export.write(self.path, self.one, self.on, self.on.tag, "HEAD")
+        git("reset", "-q", "--hard", "HEAD~", cwd=self.path)
+        export.write(self.path, self.one, self.on, self.on.tag, "HEAD")
+        self.assertFalse((self.root / name).exists())
+
     def test_cover_text_is_kept(self):
         """The text of the committed cover letter is kept, shortlog and
         diffstat are made anew, and neither date nor version of git is in it."""

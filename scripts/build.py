@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fetch import repository
-from project import (CONFIGS, KCONFIG, Base, Failure, arguments, base, cache, lock, logged, output, run, say,
-                     topic)
+from project import (CONFIGS, GUESTS, KCONFIG, Base, Failure, arguments, base, cache, lock, logged, output, run,
+                     say, topic)
 from tree import apply, commit_of, worktree
 
 # The same source must give the same kernel, whoever builds it and when.
@@ -27,9 +27,30 @@ REPRODUCIBLE = {"KBUILD_BUILD_USER": "hotpaths", "KBUILD_BUILD_HOST": "hotpaths"
 
 
 @dataclass(frozen=True)
+class Arch:
+    """An architecture: what make is told of it, its compiler, and where in a
+    build directory the image is that a guest boots."""
+
+    name: str
+    words: tuple[str, ...]
+    gcc: str
+    image: Path
+
+
+X86 = Arch("x86_64", (), "gcc", Path("arch/x86/boot/bzImage"))
+ARM64 = Arch("arm64", ("ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-"), "aarch64-linux-gnu-gcc",
+             Path("arch/arm64/boot/Image"))
+
+
+def arch(config: str) -> Arch:
+    """The architecture that configuration @config is for."""
+    return ARM64 if config == ARM64.name else X86
+
+
+@dataclass(frozen=True)
 class Kernel:
-    """A kernel that was built: its directory in the cache has bzImage, config
-    and kernel.json, which holds the other members."""
+    """A kernel that was built: its directory in the cache has the image,
+    config and kernel.json, which holds the other members."""
 
     path: Path
     base: str
@@ -41,7 +62,7 @@ class Kernel:
     @property
     def image(self) -> Path:
         """What a guest boots."""
-        return self.path / "bzImage"
+        return self.path / arch(self.config).image.name
 
 
 def jobs() -> str:
@@ -56,8 +77,10 @@ def compiler(gcc: str = "gcc") -> str:
 
 def fragments(config: str) -> list[Path]:
     """The configuration fragments of @config, in the order they are merged."""
+    if config in GUESTS:
+        return [KCONFIG / f"{config}.config"]
     if config not in CONFIGS:
-        raise Failure(f"unknown configuration '{config}': there are {', '.join(CONFIGS)}")
+        raise Failure(f"unknown configuration '{config}': there are {', '.join((*CONFIGS, *GUESTS))}")
     return [KCONFIG / "common.config", KCONFIG / f"{config}.config"]
 
 
@@ -106,7 +129,7 @@ def configured(out: Path, config: str) -> bool:
     """Whether the .config of @out was made from the fragments of @config as
     they are, for the compiler that is installed."""
     stamp = out / "hotpaths.fragments"
-    return stamp.exists() and stamp.read_text() == f"{fragments_hash(config)} {compiler()}"
+    return stamp.exists() and stamp.read_text() == f"{fragments_hash(config)} {compiler(arch(config).gcc)}"
 
 
 def configure(source: Path, out: Path, config: str) -> None:
@@ -120,9 +143,9 @@ def configure(source: Path, out: Path, config: str) -> None:
     stamp = out / "hotpaths.fragments"
     stamp.unlink(missing_ok=True)
     log = cache() / "log" / f"config-{config}.log"
-    logged("tinyconfig", ["make", "-C", source, f"O={out}", "tinyconfig"], log)
-    merge(source, out, config, fragments(config), log)
-    stamp.write_text(f"{fragments_hash(config)} {compiler()}")
+    logged("tinyconfig", ["make", "-C", source, f"O={out}", *arch(config).words, "tinyconfig"], log)
+    merge(source, out, config, fragments(config), log, arch(config).words)
+    stamp.write_text(f"{fragments_hash(config)} {compiler(arch(config).gcc)}")
 
 
 def selected(source: Path, out: Path, objects: list[str], words: tuple[str, ...] = ()) -> list[str]:
@@ -144,9 +167,9 @@ def selected(source: Path, out: Path, objects: list[str], words: tuple[str, ...]
 def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Kernel:
     """The kernel of @revision in @repo with configuration @config, built
     where it is not there yet.  @label names it in the progress lines."""
-    commit = commit_of(repo, revision)
+    commit, target = commit_of(repo, revision), arch(config)
     source_id = output("git", "--git-dir", repo, "rev-parse", commit + "^{tree}")
-    key = hashlib.sha256(f"{source_id} {fragments_hash(config)} {compiler()}".encode()).hexdigest()[:16]
+    key = hashlib.sha256(f"{source_id} {fragments_hash(config)} {compiler(target.gcc)}".encode()).hexdigest()[:16]
     path = cache() / "kernel" / key
     record = path / "kernel.json"
     if record.exists():
@@ -159,15 +182,15 @@ def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Ke
         source = worktree(repo, "build", commit)
         log = cache() / "log" / f"build-{config}-{label}.log"
         say(f"build: {base.tag} {label}, configuration {config} (log: {log})")
-        logged(f"build {label} {config}", ["make", "-C", source, f"O={out}", jobs(), "bzImage"], log,
-               env=REPRODUCIBLE)
+        logged(f"build {label} {config}",
+               ["make", "-C", source, f"O={out}", *target.words, jobs(), target.image.name], log, env=REPRODUCIBLE)
         built = Kernel(path=path, base=base.name, commit=commit, config=config,
                        config_hash=hashlib.sha256((out / ".config").read_bytes()).hexdigest()[:12],
-                       compiler=compiler())
+                       compiler=compiler(target.gcc))
         partial = path.with_name(key + ".part")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        shutil.copy(out / "arch/x86/boot/bzImage", partial / "bzImage")
+        shutil.copy(out / target.image, partial)
         shutil.copy(out / ".config", partial / "config")
         row = asdict(built)
         del row["path"]
@@ -177,28 +200,29 @@ def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Ke
     return built
 
 
-def kselftests(repo: Path, revision: str, targets: list[str]) -> Path:
+def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86) -> Path:
     """The installed, statically linked kselftests of @targets at @revision: a
-    directory with run_kselftest.sh, as `make kselftest-install` leaves it."""
+    directory with run_kselftest.sh, as `make kselftest-install` leaves it.
+    @target is the architecture whose kernel they run on."""
     commit = commit_of(repo, revision)
-    key = hashlib.sha256(f"{commit} {sorted(targets)} {compiler()}".encode()).hexdigest()[:16]
+    key = hashlib.sha256(f"{commit} {sorted(targets)} {compiler(target.gcc)}".encode()).hexdigest()[:16]
     path = cache() / "kselftest" / key
     if (path / "run_kselftest.sh").exists():
         return path
     with lock(f"{repo.name}-build"):
         source = worktree(repo, "build", commit)
-        out = cache() / "build" / f"{repo.name}-kselftest"
+        out = cache() / "build" / f"{repo.name}-kselftest-{target.name}"
         # A build of another revision must not leave its programs behind.
         shutil.rmtree(out / "kselftest", ignore_errors=True)
         out.mkdir(parents=True, exist_ok=True)
         log = cache() / "log" / "kselftest.log"
-        say(f"build: kselftests {' '.join(targets)} (log: {log})")
+        say(f"build: kselftests {' '.join(targets)} for {target.name} (log: {log})")
         if not (out / ".config").exists():
-            logged("tinyconfig", ["make", "-C", source, f"O={out}", "tinyconfig"], log)
-        logged("headers", ["make", "-C", source, f"O={out}", jobs(), "headers"], log, append=True)
+            logged("tinyconfig", ["make", "-C", source, f"O={out}", *target.words, "tinyconfig"], log)
+        logged("headers", ["make", "-C", source, f"O={out}", *target.words, jobs(), "headers"], log, append=True)
         partial = path.with_name(key + ".part")
         shutil.rmtree(partial, ignore_errors=True)
-        logged("kselftests", ["make", "-C", source / "tools/testing/selftests", f"O={out}", jobs(),
+        logged("kselftests", ["make", "-C", source / "tools/testing/selftests", f"O={out}", *target.words, jobs(),
                               f"TARGETS={' '.join(targets)}", "FORCE_TARGETS=1", "install",
                               f"INSTALL_PATH={partial}"],
                log, append=True, env={"LDFLAGS": "-static"})
@@ -211,7 +235,7 @@ def main() -> None:
     """Build one kernel and print its directory."""
     parser = arguments(__doc__)
     parser.add_argument("--topic", help="apply this series (default: none, the baseline)")
-    parser.add_argument("--config", default="bench", choices=CONFIGS, help="default: %(default)s")
+    parser.add_argument("--config", default="bench", choices=(*CONFIGS, *GUESTS), help="default: %(default)s")
     args = parser.parse_args()
     on = base(args.base)
     repo = repository(on, args.kdir)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Prove the whole repository: the tooling's own tests, lint, the touched
 objects in other configurations, the litmus tests that the series add, and
-every kselftest of every topic in guests with the trace and the debug kernel.
+every kselftest of every topic in guests with the trace and the debug kernel,
+and on arm64 where the topic asks for it.
 
 The log of each guest is a check of its own: a report of lockdep, KASAN, RCU,
 WARN, BUG or the hung-task detector in it is a failure.
@@ -14,9 +15,10 @@ import time
 import unittest
 from pathlib import Path
 
+import arm64
 import herd
 import variants
-from build import Kernel, kernel, kselftests
+from build import ARM64, Kernel, arch, kernel, kselftests
 from fetch import repository
 from guest import SWAP, accelerator, boot, reports, run_directory
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, show
@@ -77,8 +79,11 @@ def guest(image: Kernel, tests: Path, name: str, script: str, accel: str, by_tur
     shutil.copytree(tests, run_dir / "kselftest")
     shutil.copytree(ROOT / "scripts" / "trace", run_dir / "trace")
     try:
-        ran = boot(image, run_dir, script, memory="2G", accel=accelerator(accel, image), by_turns=by_turns,
-                   timeout=GUEST_PATIENCE, label=name)
+        if image.config == ARM64.name:
+            ran = arm64.boot(image, run_dir, script, timeout=GUEST_PATIENCE, label=name)
+        else:
+            ran = boot(image, run_dir, script, memory="2G", accel=accelerator(accel, image), by_turns=by_turns,
+                       timeout=GUEST_PATIENCE, label=name)
     except Failure as err:
         return [Result(f"{name}: guest", FAILED, str(err))]
     text = (run_dir / "ktap").read_text(errors="replace") if (run_dir / "ktap").exists() else ""
@@ -92,23 +97,36 @@ def guest(image: Kernel, tests: Path, name: str, script: str, accel: str, by_tur
     return results
 
 
+def kselftest_guest(on: Base, repo: Path, revision: str, config: str, targets: list[str], label: str,
+                    accel: str) -> list[Result]:
+    """The kselftests of @targets on the kernel of @revision with configuration
+    @config, and where that is trace, the tracing tools.  @label names the
+    series in progress lines."""
+    say(f"check: kselftests on the {config} kernel")
+    try:
+        image = kernel(repo, on, revision, config, label)
+        # Topics may share a directory of tests.
+        tests = kselftests(repo, revision, list(dict.fromkeys(targets)), arch(config))
+    except Failure as err:
+        return [Result(f"{config}: build", FAILED, str(err))]
+    results = guest(image, tests, f"kselftests {config}", KSELFTESTS, accel)
+    if config == "trace":
+        results += guest(image, tests, "tools", TOOLS, accel, by_turns=True)
+    return results
+
+
 def guests(on: Base, repo: Path, revision: str, chosen: list[Topic], accel: str) -> list[Result]:
-    """The kselftests of @chosen, and those of the kernel that exercise the same
-    code, on the trace and the debug kernel of @revision; and the tracing tools
-    on the former."""
-    targets = [name for one in chosen for name in (one.kselftest, *one.neighbours)]
-    results: list[Result] = []
-    for config in ("trace", "debug"):
-        say(f"check: kselftests on the {config} kernel")
-        try:
-            image = kernel(repo, on, revision, config, "patched")
-            tests = kselftests(repo, revision, targets)
-        except Failure as err:
-            results.append(Result(f"{config}: build", FAILED, str(err)))
-            continue
-        results += guest(image, tests, f"kselftests {config}", KSELFTESTS, accel)
-        if config == "trace":
-            results += guest(image, tests, "tools", TOOLS, accel, by_turns=True)
+    """The kselftests of @chosen on the trace and the debug kernel of @revision,
+    which has all of their series, and on the former those of the kernel that
+    exercise the same code: KASAN makes these slow.  On other architectures, a
+    topic's kselftests run with its own series alone."""
+    own = [one.kselftest for one in chosen]
+    results = kselftest_guest(on, repo, revision, "trace", own + [name for one in chosen for name in one.neighbours],
+                              "patched", accel)
+    results += kselftest_guest(on, repo, revision, "debug", own, "patched", accel)
+    for one in chosen:
+        for config in one.guests:
+            results += kselftest_guest(on, repo, apply(repo, on, [one]), config, [one.kselftest], one.name, accel)
     return results
 
 

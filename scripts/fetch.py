@@ -65,6 +65,18 @@ def package(pool: str, checksum: str) -> Path:
     return first(path.name, [(f"{site}/{pool}", path, checksum) for site in mirrors()])
 
 
+def unpack(archive: Path, members: tuple[str, ...], root: Path) -> None:
+    """Unpack @members of the Debian package @archive into @root; Failure where
+    one of them is not in it."""
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE) as stream:
+        done = subprocess.run(["tar", "-x", "-C", root, "--no-same-owner", *(f"./{name}" for name in members)],
+                              stdin=stream.stdout, capture_output=True, text=True)
+        stream.stdout.close()
+    if done.returncode or stream.returncode:
+        why = done.stderr.strip().splitlines()[0] if done.stderr.strip() else "dpkg-deb failed"
+        raise Failure(f"cannot unpack {archive} ({why}): remove it and run it again")
+
+
 def download(base: Base) -> Path:
     """The source archive of @base in the cache, downloaded where it is not
     there; raises Failure with what each source answered."""

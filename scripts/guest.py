@@ -39,9 +39,9 @@ REPORTS = {
 }
 
 
-# bash that gives a guest swap to reclaim tmpfs to: a block device in memory.
+# Shell that gives a guest swap to reclaim tmpfs to: a block device in memory.
 SWAP = """
-mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
+[ -d /sys/kernel/config/nullb ] || mount -t configfs configfs /sys/kernel/config
 mkdir /sys/kernel/config/nullb/nullb_swap
 ( cd /sys/kernel/config/nullb/nullb_swap && echo 1 > memory_backed && echo 256 > size && echo 1 > power &&
 	mkswap /dev/nullb_swap && swapon /dev/nullb_swap ) > swap.log 2>&1 || exit 1
@@ -98,34 +98,27 @@ def vng(kernel: Path, run_dir: Path, command: str, cpus: int, memory: str, accel
     return argv
 
 
-def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str = "1G",
-         accel: str = "tcg", icount: bool = False, by_turns: bool = False, timeout: float = 900,
-         label: str = "guest") -> Ran:
-    """Boot @kernel and run the bash @script as root in /mnt, which is @run_dir.
-
-    @cpus: virtual CPUs (icount takes one); @memory: QEMU's -m; @timeout:
-    seconds of wall time for boot and script together; @by_turns: under TCG,
-    the virtual CPUs run by turns, not at once.  Tools that trace patch the
-    kernel's code, and a virtual CPU that translates that code meanwhile may
-    keep what it was.  Raises Failure with the kept log's path and last lines
-    if the guest hangs, panics or never gets to the script; a script that fails
-    is told by Ran.status.
-    """
+def watch(argv: list[str], run_dir: Path, script: str, timeout: float, label: str, console: str = "stderr",
+          env: dict | None = None) -> Ran:
+    """Run @argv, which boots a guest that runs @run_dir's script.sh with its
+    output in output.log and then writes its exit status to status, until it
+    ends.  The kernel's log is what @argv prints on the stream @console;
+    @timeout is in seconds.  Raises Failure as boot() says."""
     run_dir.mkdir(parents=True, exist_ok=True)
     (run_dir / "status").unlink(missing_ok=True)
     (run_dir / "script.sh").write_text(script)
     done = Ran(0, run_dir)
-    # virtme-ng makes /dev/stdout a port of its own; to programs that open it,
-    # it has to be their standard output.
-    links = "ln -sf /proc/self/fd/1 /dev/stdout; ln -sf /proc/self/fd/2 /dev/stderr"
-    command = links + "; cd /mnt && { bash script.sh > output.log 2>&1 < /dev/null; echo $? > status; sync; }"
-    argv = vng(kernel.image, run_dir, command, 1 if icount else cpus, memory, accel, icount, by_turns)
-    env = {**os.environ, "PATH": f"{tool('vng').parent}:{os.environ['PATH']}", "TERM": "dumb"}
+    said = run_dir / "machine.log"
     say(f"guest: {label} (log: {done.console})")
     begin = time.monotonic()
-    with open(done.console, "wb") as log, open(run_dir / "vng.log", "wb") as out:
-        child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=log, env=env,
-                                 cwd="/", start_new_session=True)
+    with open(done.console, "wb") as log, open(said, "wb") as out:
+        streams = {"stdout": out, "stderr": out, console: log}
+        try:
+            child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, env=env, cwd="/", start_new_session=True,
+                                     **streams)
+        except OSError as err:
+            raise Failure(f"cannot run {argv[0]} ({err.strerror}): 'make install' installs what is "
+                          "missing") from err
         try:
             while child.poll() is None:
                 left = timeout - (time.monotonic() - begin)
@@ -139,7 +132,7 @@ def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str 
                     last = tail(done.output, 1).strip()
                     say(f"  {label}: {time.monotonic() - begin:.0f} s{': ' if last else ''}{last[:90]}")
         finally:
-            # QEMU is vng's child: take the whole session down.
+            # QEMU may be a child of the child: take the whole session down.
             try:
                 os.killpg(child.pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -149,8 +142,30 @@ def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str 
         status = int((run_dir / "status").read_text())
     except (OSError, ValueError):
         raise Failure(f"{label} died before its script ended; its log is {done.console} and ends:\n"
-                      f"{tail(done.console)}\n{tail(run_dir / 'vng.log', 5)}") from None
+                      f"{tail(done.console)}\n{tail(said, 5)}") from None
     return Ran(status, run_dir)
+
+
+def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str = "1G",
+         accel: str = "tcg", icount: bool = False, by_turns: bool = False, timeout: float = 900,
+         label: str = "guest") -> Ran:
+    """Boot @kernel and run the bash @script as root in /mnt, which is @run_dir.
+
+    @cpus: virtual CPUs (icount takes one); @memory: QEMU's -m; @timeout:
+    seconds of wall time for boot and script together; @by_turns: under TCG,
+    the virtual CPUs run by turns, not at once.  Tools that trace patch the
+    kernel's code, and a virtual CPU that translates that code meanwhile may
+    keep what it was.  Raises Failure with the kept log's path and last lines
+    if the guest hangs, panics or never gets to the script; a script that fails
+    is told by Ran.status.
+    """
+    # virtme-ng makes /dev/stdout a port of its own; to programs that open it,
+    # it has to be their standard output.
+    links = "ln -sf /proc/self/fd/1 /dev/stdout; ln -sf /proc/self/fd/2 /dev/stderr"
+    command = links + "; cd /mnt && { bash script.sh > output.log 2>&1 < /dev/null; echo $? > status; sync; }"
+    argv = vng(kernel.image, run_dir, command, 1 if icount else cpus, memory, accel, icount, by_turns)
+    env = {**os.environ, "PATH": f"{tool('vng').parent}:{os.environ['PATH']}", "TERM": "dumb"}
+    return watch(argv, run_dir, script, timeout, label, env=env)
 
 
 def kvm_works(kernel: Kernel) -> bool:

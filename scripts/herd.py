@@ -60,18 +60,6 @@ def private(root: Path) -> list[str]:
                                    root / "usr/bin/herd7", "-set-libdir", root / "usr/share/herdtools7/herd")]
 
 
-def unpack(archive: Path, members: tuple[str, ...], root: Path) -> None:
-    """Unpack @members of the Debian package @archive into @root; Failure where
-    one of them is not in it."""
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE) as stream:
-        done = subprocess.run(["tar", "-x", "-C", root, "--no-same-owner", *(f"./{name}" for name in members)],
-                              stdin=stream.stdout, capture_output=True, text=True)
-        stream.stdout.close()
-    if done.returncode or stream.returncode:
-        why = done.stderr.strip().splitlines()[0] if done.stderr.strip() else "dpkg-deb failed"
-        raise Failure(f"cannot unpack {archive} ({why}): remove it and run it again")
-
-
 def provide(root: Path) -> None:
     """Fetch Debian's herd7 and unpack it into @root, all of it or nothing.
     Raises Failure where a file cannot be had, is another, or does not run."""
@@ -80,7 +68,7 @@ def provide(root: Path) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
     for archive, members in archives:
-        unpack(archive, members, scratch)
+        fetch.unpack(archive, members, scratch)
     if release(private(scratch)) < OLDEST:
         raise Failure(f"the herd7 in {scratch} does not run: install one on PATH")
     (scratch / "hotpaths.debs").write_text(stamp())

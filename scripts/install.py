@@ -15,9 +15,9 @@ PACKAGES = {
     "build": ["gcc", "make", "flex", "bison", "bc", "libelf-dev", "libssl-dev", "pahole", "kmod",
               "cpio", "xz-utils", "rsync", "curl", "perl", "git", "libc6-dev", "linux-libc-dev"],
     "guest": ["qemu-system-x86", "python3-venv", "stress-ng", "bpftrace", "linux-perf", "iproute2",
-              "util-linux", "e2fsprogs", "xfsprogs"],
-    # What the kernel's own kselftests link with.
-    "tests": ["libcap-dev"],
+              "util-linux", "e2fsprogs", "xfsprogs", "qemu-system-arm"],
+    # What the kernel's own kselftests link with, and those for arm64.
+    "tests": ["libcap-dev", "libc6-dev-arm64-cross"],
     # A clang compiles for every architecture that has no gcc here; llvm has
     # what make runs besides.
     "lint": ["sparse", "codespell", "shellcheck", "gcc-aarch64-linux-gnu", "clang-19", "lld-19", "llvm-19"],

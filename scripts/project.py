@@ -22,6 +22,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 KCONFIG = ROOT / "scripts" / "kconfig"
 CONFIGS = ("bench", "trace", "debug")
+# The guests of other architectures that a topic may ask for; each is a
+# configuration as well.
+GUESTS = ("arm64",)
 
 # The user's configuration must not sign, number or reformat what the steps
 # commit and export.
@@ -70,6 +73,7 @@ class Topic:
     prerequisites: tuple[str, ...] = ()
     neighbours: tuple[str, ...] = ()
     frames: tuple[str, ...] = ()
+    guests: tuple[str, ...] = ()
     compared: tuple[str, ...] = ()
     base: dict = field(default_factory=dict)
 
@@ -110,12 +114,16 @@ def base(name: str) -> Base:
 
 
 def topics() -> dict[str, Topic]:
-    """All topics that have a patches/<topic>/series.toml, by name."""
+    """All topics that have a patches/<topic>/series.toml, by name; Failure
+    for one that asks for a guest that there is not."""
     found = {}
     for path in sorted((ROOT / "patches").glob("*/series.toml")):
         row = tomllib.loads(path.read_text())
-        for key in ("prerequisites", "neighbours", "frames", "compared"):
+        for key in ("prerequisites", "neighbours", "frames", "compared", "guests"):
             row[key] = tuple(row.get(key, ()))
+        for name in row["guests"]:
+            if name not in GUESTS:
+                raise Failure(f"{path} asks for the guest '{name}': there is {', '.join(GUESTS)}")
         found[path.parent.name] = Topic(name=path.parent.name, **row)
     return found
 

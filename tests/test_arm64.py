@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The arm64 guest: its kernel, its initramfs, how it is booted, who runs in it."""
+
+import gzip
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import unittest
+from hashlib import sha256
+from pathlib import Path
+from dataclasses import replace
+from unittest import mock
+
+from support import Case, KernelCase, put
+
+# isort: split
+import arm64
+import build
+import check
+import fetch
+import guest
+import project
+from ktap import FAILED, PASSED, Result
+
+# Where Debian keeps mkfs.ext4.
+SYSTEM = os.environ["PATH"] + ":/usr/sbin:/sbin"
+
+# A make that configures what it is asked for, and builds a kernel and tests;
+# it writes down how it was called.
+MAKE = """
+echo "$*" >> LOG
+for word; do case "$word" in
+O=*) out=${word#O=} ;;
+INSTALL_PATH=*) install=${word#INSTALL_PATH=} ;;
+esac; done
+mkdir -p "$out/arch/arm64/boot"
+case "$*" in
+*olddefconfig) cp ANSWER "$out/.config" ;;
+*Image) echo "an image" > "$out/arch/arm64/boot/Image" ;;
+*" install "*) mkdir -p "$install"; echo "$LDFLAGS" > "$install/run_kselftest.sh" ;;
+esac
+"""
+
+# A QEMU that lets this machine run the script, in the directory it shares.
+QEMU = """
+for word; do case "$word" in local,*) path=${word#*path=}; path=${path%%,*} ;; esac; done
+echo "$*" > "$path/argv"
+echo "[    0.000000] Booting Linux on physical CPU 0x0000000000"
+echo "a word of QEMU's" >&2
+cd "$path" && { sh script.sh > output.log 2>&1; echo $? > status; }
+"""
+
+
+class Configuration(Case):
+    """build.fragments() of arm64, and what the fragment has."""
+
+    def test_fragment(self):
+        """It stands alone; each line is an option or a comment, none said
+        twice, and what the tests are about is there."""
+        (path,) = build.fragments("arm64")
+        lines = [line for line in path.read_text().splitlines() if "CONFIG_" in line]
+        for line in lines:
+            self.assertRegex(line, r'^(CONFIG_[A-Z0-9_]+=(y|\d+)|# CONFIG_[A-Z0-9_]+ is not set)$')
+        options = build.requested("arm64")
+        self.assertEqual(len(options), len(lines))
+        for name in ("SMP", "PER_VMA_LOCK", "SWAP", "MEMCG", "USERFAULTFD", "BLK_DEV_NULL_BLK", "PROVE_LOCKING",
+                     "DETECT_HUNG_TASK", "SERIAL_AMBA_PL011_CONSOLE", "9P_FS"):
+            self.assertEqual(options[f"CONFIG_{name}"], "y", name)
+
+    def test_architecture(self):
+        """All configurations are x86-64's, but for this one."""
+        self.assertEqual(build.arch("arm64"), build.ARM64)
+        self.assertEqual({build.arch(name) for name in project.CONFIGS}, {build.X86})
+        self.assertEqual(set(project.GUESTS), {build.ARM64.name})
+        images = {config: build.Kernel(Path("/k"), "v0", "c", config, "h", "gcc").image.name
+                  for config in ("debug", "arm64")}
+        self.assertEqual(images, {"debug": "bzImage", "arm64": "Image"})
+
+
+class Building(KernelCase):
+    """build.kernel() and build.kselftests() for arm64, with a fake make."""
+
+    def setUp(self):
+        super().setUp()
+        self.log = self.dir / "made"
+        put(self.dir / "arm64.config", "CONFIG_A=y\n")
+        self.enterContext(mock.patch.object(build, "KCONFIG", self.dir))
+        self.fake("make", MAKE.replace("LOG", str(self.log)).replace("ANSWER", str(self.dir / "arm64.config")))
+        self.fake("aarch64-linux-gnu-gcc", "echo aarch64-linux-gnu-gcc 12.2\n")
+        self.fake("gcc", "echo gcc 12.2\n")
+        put(self.kdir / "scripts/kconfig/merge_config.sh", "#!/bin/sh\n", 0o755)
+        self.commit_kdir("Have merge_config.sh")
+        self.enterContext(mock.patch.object(fetch, "verify", lambda *_: None))
+        self.repo = self.imported()
+
+    def test_kernel(self):
+        """Every make is told the architecture; what comes out is kept, and not
+        built again until the cross compiler is another."""
+        image = build.kernel(self.repo, self.on, "v9.1.2", "arm64", "patched")
+        self.assertEqual((image.image.read_text(), image.compiler), ("an image\n", "aarch64-linux-gnu-gcc 12.2"))
+        made = self.log.read_text().splitlines()
+        for line in made:
+            self.assertIn("ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-", line)
+            self.assertIn(f"O={project.cache()}/build/v0-arm64 ", line)
+        self.assertEqual([line.split()[-1] for line in made], ["tinyconfig", "olddefconfig", "Image"])
+        self.assertEqual(build.kernel(self.repo, self.on, "v9.1.2", "arm64", "patched"), image)
+        self.fake("gcc", "echo gcc 14\n")
+        build.kernel(self.repo, self.on, "v9.1.2", "arm64", "patched")
+        self.assertEqual(self.log.read_text().splitlines(), made)
+        self.fake("aarch64-linux-gnu-gcc", "echo aarch64-linux-gnu-gcc 14\n")
+        self.assertNotEqual(build.kernel(self.repo, self.on, "v9.1.2", "arm64", "patched").path, image.path)
+
+    def test_kselftests(self):
+        """They are linked statically, and those for x86-64 are others."""
+        tests = build.kselftests(self.repo, "v9.1.2", ["alpha"], build.ARM64)
+        self.assertEqual((tests / "run_kselftest.sh").read_text(), "-static\n")
+        made = self.log.read_text().splitlines()
+        self.assertEqual({"ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-" in line for line in made}, {True})
+        self.assertIn("TARGETS=alpha", made[-1])
+        self.assertNotEqual(build.kselftests(self.repo, "v9.1.2", ["alpha"]), tests)
+        for line in self.log.read_text().splitlines()[len(made):]:
+            self.assertNotIn("arm64", line)
+
+
+class Initramfs(Case):
+    """arm64.initramfs(), with a package of ours."""
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(mock.patch.object(fetch, "mirrors", lambda: ["http://one.example/debian"]))
+        self.asked = self.dir / "asked"
+        self.fake("dpkg-deb", '[ "$1" = --fsys-tarfile ] && cat "$2"\n')
+        self.fake("mkfs.ext4", 'for image; do :; done; printf "a file system" > "$image"\n')
+        self.fake("curl", f"""
+            while [ $# -gt 1 ]; do [ "$1" = -o ] && out=$2; shift; done
+            echo "$1" >> {self.asked}
+            cp "{self.dir}/${{1##*/}}" "$out"
+            """)
+        self.pin("bin/busybox", "a program")
+
+    def pin(self, path: str, text: str) -> None:
+        """Serve and pin a package that has the file @path with @text."""
+        with tarfile.open(self.dir / "busybox.deb", "w") as archive:
+            entry = tarfile.TarInfo(f"./{path}")
+            entry.mode, entry.size = 0o755, len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+        checksum = sha256((self.dir / "busybox.deb").read_bytes()).hexdigest()
+        self.enterContext(mock.patch.object(arm64, "BUSYBOX", ("pool/main/busybox.deb", checksum)))
+
+    def unpacked(self, path: Path) -> Path:
+        """A directory with what the initramfs @path has."""
+        root = self.dir / "unpacked"
+        root.mkdir()
+        subprocess.run(["cpio", "-i", "--quiet"], input=gzip.decompress(path.read_bytes()), cwd=root, check=True)
+        return root
+
+    def test_contents(self):
+        """busybox, the scripts, a file system, and places to mount to."""
+        root = self.unpacked(arm64.initramfs())
+        self.assertEqual((root / "bin/busybox").read_text(), "a program")
+        for name in ("init", "bin/busybox", "bin/mkfs.ext4", "usr/bin/timeout"):
+            self.assertTrue((root / name).stat().st_mode & 0o111, name)
+        self.assertEqual((root / "init").read_text(), (arm64.SOURCES / "init.sh").read_text())
+        self.assertEqual(gzip.decompress((root / "lib/ext4.gz").read_bytes()), b"a file system")
+        for name in ("dev", "mnt", "proc", "sys", "tmp"):
+            self.assertEqual(list((root / name).iterdir()), [])
+
+    def test_made_once(self):
+        """It is made again only where something in it is another."""
+        path = arm64.initramfs()
+        before = path.stat().st_mtime_ns
+        self.assertEqual((arm64.initramfs(), path.stat().st_mtime_ns), (path, before))
+        self.assertEqual(self.asked.read_text(), "http://one.example/debian/pool/main/busybox.deb\n")
+        self.pin("bin/busybox", "another program")
+        self.assertNotEqual(arm64.initramfs(), path)
+        self.assertEqual(list(project.cache().rglob("*.part")), [])
+
+    def test_refused(self):
+        """A package that is another, or without a busybox, and a mkfs.ext4 that
+        fails: nothing is kept that passes for an initramfs."""
+        with mock.patch.object(arm64, "BUSYBOX", ("pool/main/busybox.deb", "0" * 64)), self.fails("checksum"):
+            arm64.initramfs()
+        self.fake("mkfs.ext4", "echo no space >&2; exit 1\n")
+        with self.fails("no space"):
+            arm64.initramfs()
+        self.pin("bin/box", "a program")
+        with self.fails("cannot unpack", "bin/busybox"):
+            arm64.initramfs()
+        self.assertEqual(list(project.cache().rglob("initramfs-*.gz")), [])
+
+
+class Scripts(Case):
+    """The scripts of the initramfs that do not need a guest."""
+
+    def test_same_size(self):
+        """The disk that init makes has the size of the file system."""
+        self.assertIn(f"echo {arm64.EXT4_SIZE} > size\n", (arm64.SOURCES / "init.sh").read_text())
+
+    @unittest.skipUnless(shutil.which("mkfs.ext4", path=SYSTEM), "there is no mkfs.ext4")
+    def test_real(self):
+        """What is written is a whole file system, whatever was there before."""
+        with mock.patch.object(fetch, "package", lambda *_: None), mock.patch.object(fetch, "unpack"):
+            (self.dir / "root/bin").mkdir(parents=True)
+            arm64.contents(self.dir / "root")
+        used = gzip.decompress((self.dir / "root/lib/ext4.gz").read_bytes())
+        self.assertLess(len(used), 8 << 20)
+        with open(self.dir / "device", "wb") as device:
+            device.write(used + b"junk" * (((arm64.EXT4_SIZE << 20) - len(used)) // 4))
+            device.truncate(arm64.EXT4_SIZE << 20)
+        done = subprocess.run(["e2fsck", "-fn", self.dir / "device"], env={"PATH": SYSTEM}, capture_output=True,
+                              text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_mkfs(self):
+        """The last argument gets the file system, and keeps what is behind."""
+        image = self.dir / "ext4.gz"
+        image.write_bytes(gzip.compress(b"a file system"))
+        text = (arm64.SOURCES / "mkfs.ext4.sh").read_text()
+        self.assertIn("/lib/ext4.gz", text)
+        script = put(self.dir / "mkfs.sh", text.replace("/lib/ext4.gz", str(image)))
+        device = put(self.dir / "device", "x" * 20)
+        subprocess.run(["sh", script, "-q", "-E", "lazy=0", device], check=True)
+        self.assertEqual(device.read_text(), "a file system" + "x" * 7)
+
+    def test_timeout(self):
+        """The runner's option is left out, all else handed on."""
+        text = (arm64.SOURCES / "timeout.sh").read_text()
+        script = put(self.dir / "timeout.sh", text.replace("/bin/timeout", "echo"))
+        for words in (["--foreground", "5", "true"], ["5", "true"]):
+            done = subprocess.run(["sh", script, *words], check=True, capture_output=True, text=True)
+            self.assertEqual(done.stdout, "5 true\n")
+
+
+class Boot(Case):
+    """arm64.boot() and the program, with a QEMU that is a shell script."""
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(mock.patch.object(arm64, "initramfs", lambda: Path("/cache/initramfs.gz")))
+        self.image = mock.Mock(image=Path("/k/Image"))
+        self.run_dir = self.dir / "run"
+
+    def test_ran(self):
+        """The script's status is told; the kernel's log, the script's output
+        and what QEMU says are apart."""
+        self.fake("qemu-system-aarch64", QEMU)
+        ran = arm64.boot(self.image, self.run_dir, "echo hello; exit 3", cpus=4, memory="1G")
+        self.assertEqual((ran.status, ran.output.read_text()), (3, "hello\n"))
+        self.assertEqual(ran.console.read_text(), "[    0.000000] Booting Linux on physical CPU 0x0000000000\n")
+        self.assertEqual((self.run_dir / "machine.log").read_text(), "a word of QEMU's\n")
+        argv = (self.run_dir / "argv").read_text()
+        for words in ("-M virt", "pauth-impdef=on", "-smp 4", "-m 1G", "-kernel /k/Image", "-no-reboot",
+                      "-initrd /cache/initramfs.gz", "console=ttyAMA0", "panic=-1", "mount_tag=run"):
+            self.assertIn(words, argv)
+        self.assertNotIn("netdev", argv)
+
+    def test_died(self):
+        """A guest that does not come to its end is a Failure with the log's
+        end and QEMU's own words."""
+        self.fake("qemu-system-aarch64", "echo 'Kernel panic - here'; echo 'qemu: no such device' >&2\n")
+        with self.fails("died", "Kernel panic - here", "no such device"):
+            arm64.boot(self.image, self.run_dir, "true")
+
+    def test_hung(self):
+        """One that takes too long is stopped."""
+        self.fake("qemu-system-aarch64", "echo last words; exec sleep 60\n")
+        with self.fails("did not finish in 1 s", "last words"):
+            arm64.boot(self.image, self.run_dir, "true", timeout=1)
+
+    def test_no_qemu(self):
+        """Without QEMU the next step is named."""
+        with mock.patch.dict("os.environ", {"PATH": str(self.bin)}), self.fails("qemu-system-aarch64", "make install"):
+            arm64.boot(self.image, self.run_dir, "true")
+
+    def test_help(self):
+        """--help says what the program does and takes."""
+        with mock.patch.object(sys, "argv", ["arm64.py", "--help"]), self.assertRaises(SystemExit) as caught:
+            arm64.main()
+        self.assertEqual(caught.exception.code, 0)
+        for word in ("arm64", "--topic", "--head", "--exec"):
+            self.assertIn(word, self.said.getvalue())
+
+
+class Chosen(KernelCase):
+    """A topic's guests, and check.guests()."""
+
+    def asks(self, name: str, *guests: str) -> project.Topic:
+        """A topic that asks for @guests."""
+        self.topic(name)
+        path = self.root / "patches" / name / "series.toml"
+        put(path, f"guests = {list(guests)}\n" + path.read_text())
+        return project.topic(name)
+
+    def test_key(self):
+        """None by default; one that there is not is refused."""
+        self.assertEqual((self.topic("alpha").guests, self.asks("beta", "arm64").guests), ((), ("arm64",)))
+        with self.fails("series.toml", "'riscv'", "arm64"):
+            self.asks("gamma", "riscv")
+
+    def ran(self, *chosen: project.Topic) -> tuple[list[tuple], list[Result]]:
+        """Which targets are built for which architecture and run under which
+        name, and the results."""
+        seen = []
+
+        def kselftests(_repo, _revision, targets, target):
+            return targets, target.name
+
+        def one_guest(image, tests, name, _script, _accel, by_turns=False):
+            seen.append((*image, *tests, name))
+            return [Result(name, PASSED)]
+
+        with mock.patch.object(check, "kernel", lambda _repo, _on, revision, config, _label: (config, revision)), \
+                mock.patch.object(check, "apply", lambda _repo, _on, series: f"{series[0].name} alone"), \
+                mock.patch.object(check, "kselftests", kselftests), mock.patch.object(check, "guest", one_guest):
+            results = check.guests(self.on, Path("/repo"), "HEAD", list(chosen), "tcg")
+        return seen, results
+
+    def test_who_runs_where(self):
+        """All run on both x86-64 kernels, which have all series, a directory
+        that topics share once, and the kernel's own on the first; on arm64,
+        those that ask for it, with their own series."""
+        both = ["alpha", "beta"]
+        beta = replace(self.asks("beta", "arm64"), neighbours=("pidfd", "alpha"))
+        seen, results = self.ran(self.topic("alpha"), beta)
+        self.assertEqual(seen, [("trace", "HEAD", [*both, "pidfd"], "x86_64", "kselftests trace"),
+                                ("trace", "HEAD", [*both, "pidfd"], "x86_64", "tools"),
+                                ("debug", "HEAD", both, "x86_64", "kselftests debug"),
+                                ("arm64", "beta alone", ["beta"], "arm64", "kselftests arm64")])
+        self.assertEqual(len(results), 4)
+
+    def test_nobody_asks(self):
+        """Then there is no arm64 kernel at all."""
+        seen, _ = self.ran(self.topic("alpha"))
+        self.assertNotIn("arm64", [image for image, *_ in seen])
+
+    def test_guest(self):
+        """The results of the arm64 guest are its KTAP and its kernel's log."""
+        def boot(_image, path, _script, timeout, label):
+            put(path / "ktap", "TAP version 13\n1..1\nok 1 alpha\n")
+            put(path / "console.log", "[    1.0] WARNING: suspicious RCU usage\n")
+            return guest.Ran(0, path)
+
+        put(self.root / "scripts/trace/check.sh", "")
+        tests = put(self.dir / "tests/run_kselftest.sh", "").parent
+        with mock.patch.object(arm64, "boot", boot), mock.patch.object(check, "ROOT", self.root), \
+                mock.patch.object(check, "boot", side_effect=AssertionError("booted x86")):
+            results = check.guest(mock.Mock(config="arm64"), tests, "kselftests arm64", "true", "auto")
+        self.assertEqual([(one.name.split(" (")[0], one.verdict) for one in results],
+                         [("kselftests arm64: alpha", PASSED), ("kselftests arm64: the kernel's log", FAILED)])

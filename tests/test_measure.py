@@ -6,7 +6,7 @@ import json
 from support import Case, put
 
 # isort: split
-from measure import Measurement, filemap, pid, pipe, row
+from measure import Measurement, fault, filemap, pid, pipe, row
 
 SIDES = {"write": "mm_page_alloc", "read": "mm_page_free"}
 
@@ -127,13 +127,17 @@ class Rows(Case):
         self.assertEqual(row("m", "u", "c", "counter", 12345678)["value"], 12345700.0)
 
     def test_measurements(self):
-        """What records a trace runs on the trace kernel, and nothing else does."""
-        for module in (filemap, pid, pipe):
+        """What records a trace runs on the trace kernel, and what counts
+        instructions on another, unless it needs the trace."""
+        for module in (fault, filemap, pid, pipe):
             names = [one.name for one in module.MEASUREMENTS]
             self.assertEqual(len(set(names)), len(names))
             for one in module.MEASUREMENTS:
                 self.assertIsInstance(one, Measurement)
-                self.assertEqual(one.config == "trace", "trace_start" in one.script, one.name)
+                if "trace_start" in one.script:
+                    self.assertEqual(one.config, "trace", one.name)
+                elif one.icount:
+                    self.assertEqual(one.config, "bench", one.name)
 
 
 def operations(count: int, sections: dict[str, tuple], level: int = 0, op: str = "clone3") -> str:
@@ -278,3 +282,70 @@ class Filemap(Case):
                          [("throughput", "64B, 4 threads, different files", 10.5),
                           ("read_p50", "64B, 4 threads, different files", 3.0),
                           ("read_p99", "64B, 4 threads, different files", 4.0)])
+
+
+def faults(reads: int) -> str:
+    """A trace of faults that took the mmap_lock for reading @reads times
+    between the marks, and did other things that do not count."""
+    acquired = "mm=00000000a1 memcg_path=/ write={} success={}"
+    lines = ["# lost 0", "fault_retry_ben-8 [000] ..... 1.0: tracing_mark_write: fault_retry_bench: begin mode=file"]
+    for number in range(reads):
+        lines.append(f"fault_retry-9 [001] ..... 2.{number:06}: mmap_lock_acquire_returned: "
+                     + acquired.format("false", "true"))
+    lines.append("fault_retry-9 [001] ..... 3.0: mmap_lock_acquire_returned: " + acquired.format("true", "true"))
+    lines.append("fault_retry-9 [001] ..... 3.1: mmap_lock_acquire_returned: " + acquired.format("false", "false"))
+    lines.append("fault_retry_ben-8 [000] ..... 3.2: mmap_lock_acquire_returned: " + acquired.format("false", "true"))
+    lines.append("fault_retry_ben-8 [000] ..... 4.0: tracing_mark_write: fault_retry_bench: end mode=file")
+    lines.append("fault_retry-9 [001] ..... 5.0: mmap_lock_acquire_returned: " + acquired.format("false", "true"))
+    return "\n".join(lines) + "\n"
+
+
+class Fault(Case):
+    """measure.fault on a run's directory."""
+
+    def results(self, **members: object) -> None:
+        """Put the benchmark's result for each mode, and its trace."""
+        put(self.dir / "faults.json", "".join(
+            json.dumps({"mode": mode, "faults": 200, "majflt": 200, "pgmajfault": 202, "vma_lock_retry": 210,
+                        **members}) + "\n" for mode in fault.MODES))
+        for number, mode in enumerate(fault.MODES):
+            put(self.dir / f"{mode}.trace", faults(50 * number))
+
+    def test_counters(self):
+        """Reads of the mmap_lock by those who fault, between the marks, for
+        each major fault."""
+        self.results()
+        found = {(one["metric"], one["condition"]): one["value"] for one in fault.counter_rows(self.dir)}
+        self.assertEqual([found["mmap_lock_reads_per_io_fault", name] for name in fault.MODES.values()],
+                         [0.0, 0.25, 0.5, 0.75])
+        self.assertEqual(found["retries", "swap"], 1.05)
+        self.assertEqual(found["pgmajfault", "swap"], 1.01)
+
+    def test_nothing_counted(self):
+        """Faults that did not wait, a trace without the event, and a mode
+        without a result are told."""
+        self.results(majflt=170)
+        with self.fails("only 170 of 200 faults of file"):
+            fault.counter_rows(self.dir)
+        self.results()
+        put(self.dir / "swap.trace", "\n".join(line for line in faults(1).splitlines() if "acquire" not in line) + "\n")
+        with self.fails("no event mmap_lock_acquire_returned", "swap.trace"):
+            fault.counter_rows(self.dir)
+        put(self.dir / "faults.json", "")
+        with self.fails("no result of file"):
+            fault.counter_rows(self.dir)
+
+    def test_delays(self):
+        """What the neighbour, the bystander and the faults wait for, the
+        neighbour first; nobody who is not there has a row."""
+        other = {f"{who}_{what}": 0 for who in ("neighbour", "bystander") for what in ("ops", "p50_ns", "p99_ns")}
+        put(self.dir / "delays.json", "".join(json.dumps({**other, **result}) + "\n" for result in (
+            {"mode": "swap", "neighbour": "none", "p99_ns": 2e7, "faults_per_s": 9.5},
+            {"mode": "file", "neighbour": "fork", "p99_ns": 3e7, "faults_per_s": 8, "neighbour_ops": 5,
+             "neighbour_p50_ns": 1e6, "neighbour_p99_ns": 4e6, "bystander_ops": 1, "bystander_p99_ns": 5e5})))
+        rows = [(one["metric"], one["condition"].split(", 8 ")[0], one["value"]) for one in fault.delay_rows(self.dir)]
+        self.assertEqual(rows, [("neighbour_p50", "file, fork", 1.0), ("neighbour_p99", "file, fork", 4.0),
+                                ("bystander_p50", "file, fork", 0.0), ("bystander_p99", "file, fork", 0.5),
+                                ("fault_p99", "swap, none", 20.0), ("fault_p99", "file, fork", 30.0),
+                                ("faults", "swap, none", 9.5), ("faults", "file, fork", 8.0)])
+        self.assertEqual({one["evidence"] for one in fault.time_rows(self.dir)}, {"timed"})

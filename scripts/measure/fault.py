@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is measured of the fault series."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import counters
+from measure import Measurement, json_lines, row
+from project import Failure
+
+BENCH = "kselftest/filemap/fault_retry_bench"
+EVENT = "mmap_lock_acquire_returned"
+# The threads that fault have a name of their own. The main thread's events are
+# recorded, too: it maps and unmaps between the rounds, which shows that there is
+# something to count with when the faults do not take the lock at all.
+MINE = 'comm == "fault_retry" || comm == "fault_retry_ben"'
+
+# What conditions call the benchmark's modes.
+MODES = {"file": "file", "random": "file random", "swap": "swap", "memcg": "memcg thrash"}
+NEIGHBOURS = ("mprotect", "mprotect-all", "munmap", "fork")
+COUNTED = 96            # touches by each of the threads that are counted
+COUNTED_THREADS = 4
+COUNTED_MS = 5          # that the device takes for each request
+THREADS = 8             # that fault while the neighbour is timed
+DELAY_MS = 20
+SECONDS = 3
+
+
+def slow(milliseconds: int) -> str:
+    """bash that makes a file system in /tmp/slow, and swap, on devices that
+    take @milliseconds for each request and keep what is written in memory."""
+    return f"""
+set -e
+mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
+slow() {{
+	mkdir /sys/kernel/config/nullb/$1
+	( cd /sys/kernel/config/nullb/$1
+	echo 1 > memory_backed; echo $2 > size; echo 2 > irqmode
+	echo {milliseconds * 1000000} > completion_nsec; echo 1 > power )
+}}
+slow slow_fs 192
+mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 /dev/slow_fs
+mkdir -p /tmp/slow
+mount -o noatime /dev/slow_fs /tmp/slow
+slow slow_swap 192
+mkswap /dev/slow_swap > swap.log
+swapon -p 32767 /dev/slow_swap
+"""
+
+
+COUNTERS = slow(COUNTED_MS) + counters.setup({f"mmap_lock/{EVENT}": MINE}, "mono") + f"""
+for mode in {' '.join(MODES)}; do
+	trace_start
+	{BENCH} --dir /tmp/slow --mode $mode --threads {COUNTED_THREADS} --faults {COUNTED} --marker --json >> faults.json
+	trace_stop $mode.trace
+done
+"""
+# In small files, or else a round of random faults takes half a minute.
+DELAYS = slow(DELAY_MS) + f"""
+delays() {{
+	{BENCH} --dir /tmp/slow --mode $1 --threads {THREADS} --neighbour $2 --bystander --pause 2000 \\
+		--file-size $3 --seconds {SECONDS} --json >> delays.json
+}}
+for neighbour in none {' '.join(NEIGHBOURS)}; do
+	delays file $neighbour 32M
+	delays random $neighbour 2M
+	delays swap $neighbour 32M
+done
+delays memcg none 32M
+delays memcg fork 32M
+"""
+
+
+def reads(path: Path) -> int:
+    """How often those who fault took the mmap_lock for reading, between the
+    marks of the trace @path, which the main thread has written."""
+    recorded = list(counters.events(path))
+    if not any(one.name == EVENT for one in recorded):
+        raise Failure(f"the trace {path} has no event {EVENT}: look at the guest's output beside it")
+    markers = {one.pid for one in recorded if one.name == "tracing_mark_write"}
+    # What was only tried does not count: the next event does.
+    return sum(one.name == EVENT and one.pid not in markers and "write=false success=true" in one.rest
+               for _, part in counters.marked(path) for one in part)
+
+
+def counter_rows(run: Path) -> list[dict]:
+    """How often a fault that waits for I/O takes the mmap_lock, how many of its
+    attempts end in a retry, and what counts as a major fault."""
+    rows = []
+    results = {result["mode"]: result for result in json_lines(run / "faults.json")}
+    for mode, condition in MODES.items():
+        if mode not in results:
+            raise Failure(f"there is no result of {mode} in {run / 'faults.json'}: look at the guest's output "
+                          "beside it")
+        result = results[mode]
+        major = result["majflt"]
+        # Where touches do not wait, there is nothing to see.  Thrashing hits
+        # what is in memory, too.
+        if major < (0.3 if mode == "memcg" else 0.9) * result["faults"]:
+            raise Failure(f"only {major} of {result['faults']} faults of {mode} in {run} were major: is the "
+                          "device slow, and is nothing read ahead?")
+        rows.append(row("mmap_lock_reads_per_io_fault", "per major fault", condition, "counter",
+                        reads(run / f"{mode}.trace") / major))
+        rows.append(row("retries", "per major fault", condition, "counter", result["vma_lock_retry"] / major))
+        # Of the system: others fault, too, if rarely.
+        rows.append(row("pgmajfault", "per touch", condition, "counter", result["pgmajfault"] / result["faults"]))
+        rows.append(row("maj_flt", "per touch", condition, "counter", major / result["faults"]))
+    return sorted(rows, key=lambda one: (one["metric"] != "mmap_lock_reads_per_io_fault", one["metric"]))
+
+
+def delay_rows(run: Path) -> list[dict]:
+    """What a neighbour waits for who changes the address space, a bystander who
+    faults elsewhere in it, and those who wait for the device."""
+    rows = []
+    for result in json_lines(run / "delays.json"):
+        name = f"{MODES[result['mode']]}, {result['neighbour']}, {THREADS} threads, {DELAY_MS} ms a request"
+        for who in ("neighbour", "bystander"):
+            if result[f"{who}_ops"]:
+                rows += [row(f"{who}_{percentile}", "ms", name, "delay", result[f"{who}_{percentile}_ns"] / 1e6)
+                         for percentile in ("p50", "p99")]
+        rows.append(row("fault_p99", "ms", name, "delay", result["p99_ns"] / 1e6))
+        rows.append(row("faults", "per s", name, "delay", result["faults_per_s"]))
+    # The neighbour first, and a metric at a time.
+    return sorted(rows, key=lambda one: (not one["metric"].startswith("neighbour"), one["metric"]))
+
+
+def time_rows(run: Path) -> list[dict]:
+    """The same of one boot of a machine on which time means something."""
+    return [{**one, "evidence": "timed"} for one in delay_rows(run)]
+
+
+TIMED = Measurement("time", "bench", DELAYS, time_rows)
+
+MEASUREMENTS = [
+    Measurement("reads of the mmap_lock", "trace", COUNTERS, counter_rows),
+    Measurement("waiting for a slow device", "trace", DELAYS, delay_rows),
+]

@@ -18,6 +18,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import stats
 from build import Kernel, compiler, kernel, kselftests
@@ -42,6 +43,11 @@ def build_sides(repo: Path, on: Base, one: Topic, compared: dict[str, str], conf
     """The kernels of one configuration for the commits @compared, the baseline
     first: a build after another compiles only what differs."""
     return {side: kernel(repo, on, revision, config, f"{one.name}-{side}") for side, revision in compared.items()}
+
+
+def measures(one: Topic) -> ModuleType:
+    """The module of measure/ that says what is measured of @one."""
+    return importlib.import_module(f"measure.{one.name}")
 
 
 def guest_run(measurement: Measurement, side: str, image: Kernel, tests: Path, accel: str, name: str) -> Path:
@@ -79,10 +85,10 @@ def counted(one: Topic, repo: Path, on: Base, compared: dict[str, str], tests: P
             raw: Path) -> list[dict]:
     """The rows of all counters and instruction counts of a topic; the small
     raw files are copied to @raw."""
-    module = importlib.import_module(f"measure.{one.name}")
+    measurements = measures(one).MEASUREMENTS
     rows = []
-    for number, measurement in enumerate(module.MEASUREMENTS, 1):
-        say(f"bench: {one.name}, measurement {number} of {len(module.MEASUREMENTS)}: {measurement.name}")
+    for number, measurement in enumerate(measurements, 1):
+        say(f"bench: {one.name}, measurement {number} of {len(measurements)}: {measurement.name}")
         kernels = build_sides(repo, on, one, compared, measurement.config)
         sides = {}
         for side in kernels:
@@ -100,7 +106,7 @@ def timed(one: Topic, repo: Path, on: Base, compared: dict[str, str], tests: Pat
           raw: Path) -> list[dict]:
     """The rows of the timed comparison: @boots boots a side in ABBA order and
     as many baseline boots again for the noise floor (A/A), a median a boot."""
-    measurement = replace(importlib.import_module(f"measure.{one.name}").TIMED, cpus=cpus)
+    measurement = replace(measures(one).TIMED, cpus=cpus)
     kernels = build_sides(repo, on, one, {side: compared[side] for side in SIDES}, measurement.config)
     order = [side for pair in range(boots) for side in (SIDES if pair % 2 == 0 else SIDES[::-1])]
     order += ["again"] * boots
@@ -144,7 +150,7 @@ def bench(on: Base, one: Topic, args: argparse.Namespace, out: Path) -> None:
     repo = repository(on, args.kdir)
     compared = revisions(repo, on, one)
     tests = kselftests(repo, compared["patched"], [one.kselftest])
-    configs = list(dict.fromkeys(each.config for each in importlib.import_module(f"measure.{one.name}").MEASUREMENTS))
+    configs = list(dict.fromkeys(measurement.config for measurement in measures(one).MEASUREMENTS))
     probe = kernel(repo, on, on.tag, configs[0], f"{one.name}-baseline")
     accel = accelerator(args.accel, probe)
     raw = out / "raw" / one.name

@@ -75,18 +75,20 @@ def compiler(gcc: str = "gcc") -> str:
     return output(gcc, "--version").splitlines()[0]
 
 
-def fragments(config: str) -> list[Path]:
-    """The configuration fragments of @config, in the order they are merged."""
-    if config in GUESTS:
-        return [KCONFIG / f"{config}.config"]
-    if config not in CONFIGS:
+def fragments(config: str, on: Base | None = None) -> list[Path]:
+    """The configuration fragments of @config for the base @on (None: what all
+    bases have in common), in the order they are merged."""
+    if config not in (*CONFIGS, *GUESTS):
         raise Failure(f"unknown configuration '{config}': there are {', '.join((*CONFIGS, *GUESTS))}")
-    return [KCONFIG / "common.config", KCONFIG / f"{config}.config"]
+    paths = [KCONFIG / f"{config}.config"] if config in GUESTS else \
+        [KCONFIG / "common.config", KCONFIG / f"{config}.config"]
+    own = KCONFIG / "bases" / f"{on.name}.config" if on else None
+    return [*paths, own] if own and own.exists() else paths
 
 
-def fragments_hash(config: str) -> str:
-    """What the fragments of @config say, as 12 hex digits."""
-    text = b"".join(path.read_bytes() for path in fragments(config))
+def fragments_hash(config: str, on: Base | None = None) -> str:
+    """What the fragments of @config for the base @on say, as 12 hex digits."""
+    text = b"".join(path.read_bytes() for path in fragments(config, on))
     return hashlib.sha256(text).hexdigest()[:12]
 
 
@@ -125,27 +127,27 @@ def merge(source: Path, out: Path, name: str, paths: list[Path], log: Path, word
                       f"scripts/kconfig (the log is {log})")
 
 
-def configured(out: Path, config: str) -> bool:
+def configured(out: Path, config: str, on: Base) -> bool:
     """Whether the .config of @out was made from the fragments of @config as
-    they are, for the compiler that is installed."""
+    they are for the base @on, for the compiler that is installed."""
     stamp = out / "hotpaths.fragments"
-    return stamp.exists() and stamp.read_text() == f"{fragments_hash(config)} {compiler(arch(config).gcc)}"
+    return stamp.exists() and stamp.read_text() == f"{fragments_hash(config, on)} {compiler(arch(config).gcc)}"
 
 
-def configure(source: Path, out: Path, config: str) -> None:
+def configure(source: Path, out: Path, config: str, on: Base) -> None:
     """Make the .config of @out from tinyconfig and the fragments, unless it
-    was made from the same ones.  @source is the base: on a series, tinyconfig
-    would switch off what the series adds, which takes its default otherwise.
-    Raises Failure as merge() does."""
-    if configured(out, config):
+    was made from the same ones.  @source is the base @on: on a series,
+    tinyconfig would switch off what the series adds, which takes its default
+    otherwise.  Raises Failure as merge() does."""
+    if configured(out, config, on):
         return
     out.mkdir(parents=True, exist_ok=True)
     stamp = out / "hotpaths.fragments"
     stamp.unlink(missing_ok=True)
     log = cache() / "log" / f"config-{config}.log"
     logged("tinyconfig", ["make", "-C", source, f"O={out}", *arch(config).words, "tinyconfig"], log)
-    merge(source, out, config, fragments(config), log, arch(config).words)
-    stamp.write_text(f"{fragments_hash(config)} {compiler(arch(config).gcc)}")
+    merge(source, out, config, fragments(config, on), log, arch(config).words)
+    stamp.write_text(f"{fragments_hash(config, on)} {compiler(arch(config).gcc)}")
 
 
 def selected(source: Path, out: Path, objects: list[str], words: tuple[str, ...] = ()) -> list[str]:
@@ -169,7 +171,7 @@ def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Ke
     where it is not there yet.  @label names it in the progress lines."""
     commit, target = commit_of(repo, revision), arch(config)
     source_id = output("git", "--git-dir", repo, "rev-parse", commit + "^{tree}")
-    key = hashlib.sha256(f"{source_id} {fragments_hash(config)} {compiler(target.gcc)}".encode()).hexdigest()[:16]
+    key = hashlib.sha256(f"{source_id} {fragments_hash(config, base)} {compiler(target.gcc)}".encode()).hexdigest()[:16]
     path = cache() / "kernel" / key
     record = path / "kernel.json"
     if record.exists():
@@ -177,14 +179,14 @@ def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Ke
         return Kernel(path=path, **{**row, "commit": commit})
     with lock(f"{repo.name}-build"):
         out = cache() / "build" / f"{repo.name}-{config}"
-        if not configured(out, config):
-            configure(worktree(repo, "build", base.tag), out, config)
+        if not configured(out, config, base):
+            configure(worktree(repo, "build", base.tag), out, config, base)
         source = worktree(repo, "build", commit)
         log = cache() / "log" / f"build-{config}-{label}.log"
         say(f"build: {base.tag} {label}, configuration {config} (log: {log})")
         logged(f"build {label} {config}",
                ["make", "-C", source, f"O={out}", *target.words, jobs(), target.image.name], log, env=REPRODUCIBLE)
-        built = Kernel(path=path, base=base.name, commit=commit, config=config,
+        image = Kernel(path=path, base=base.name, commit=commit, config=config,
                        config_hash=hashlib.sha256((out / ".config").read_bytes()).hexdigest()[:12],
                        compiler=compiler(target.gcc))
         partial = path.with_name(key + ".part")
@@ -192,12 +194,12 @@ def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Ke
         partial.mkdir(parents=True)
         shutil.copy(out / target.image, partial)
         shutil.copy(out / ".config", partial / "config")
-        row = asdict(built)
+        row = asdict(image)
         del row["path"]
         (partial / "kernel.json").write_text(json.dumps(row, indent=1) + "\n")
         shutil.rmtree(path, ignore_errors=True)
         partial.rename(path)
-    return built
+    return image
 
 
 def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86) -> Path:
@@ -210,8 +212,8 @@ def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86
     if (path / "run_kselftest.sh").exists():
         return path
     with lock(f"{repo.name}-build"):
-        source = worktree(repo, "build", commit)
         out = cache() / "build" / f"{repo.name}-kselftest-{target.name}"
+        source = worktree(repo, "build", commit)
         # A build of another revision must not leave its programs behind.
         shutil.rmtree(out / "kselftest", ignore_errors=True)
         out.mkdir(parents=True, exist_ok=True)

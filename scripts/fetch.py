@@ -210,11 +210,15 @@ def repository(base: Base, kdir: str | None = None) -> Path:
         archive = download(base)
         scratch = cache() / "unpack.part"
         shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir()
+        source = scratch / "source"
+        source.mkdir(parents=True)
         say(f"fetch: unpacking {archive.name}")
-        logged("tar", ["tar", "-xf", archive, "-C", scratch, "--strip-components=1"],
+        if archive.suffix == ".deb":
+            unpack(archive, (base.member,), scratch)
+            archive = scratch / base.member
+        logged("tar", ["tar", "-xf", archive, "-C", source, "--strip-components=1"],
                cache() / "log" / "unpack.log")
-        store(scratch, base, repository)
+        store(source, base, repository)
         shutil.rmtree(scratch)
     return repository
 

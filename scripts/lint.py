@@ -148,7 +148,7 @@ def builds(one: Topic, on: Base, repo: Path, head: str) -> Iterator[Result]:
         source = worktree(repo, "lint", on.tag)
         out = cache() / "build" / f"{repo.name}-lint"
         log = cache() / "log" / f"lint-{one.name}.log"
-        configure(source, out, "bench")
+        configure(source, out, "bench", on)
         start = commit_of(repo, on.tag)
         commits = output("git", "-C", source, "rev-list", "--reverse", f"{start}..{head}").splitlines()
         touched = {commit: output("git", "-C", source, "diff", "--name-only", f"{commit}~", commit).splitlines()

@@ -57,6 +57,7 @@ class Base:
     status: str
     pool: str = ""
     sha256: str = ""
+    member: str = ""
     url: str = ""
 
 
@@ -75,6 +76,8 @@ class Topic:
     frames: tuple[str, ...] = ()
     guests: tuple[str, ...] = ()
     compared: tuple[str, ...] = ()
+    steps: dict[str, int] = field(default_factory=dict)
+    beside: tuple[str, ...] = ()
     base: dict = field(default_factory=dict)
 
     def patches(self, base: Base) -> list[Path]:
@@ -119,7 +122,7 @@ def topics() -> dict[str, Topic]:
     found = {}
     for path in sorted((ROOT / "patches").glob("*/series.toml")):
         row = tomllib.loads(path.read_text())
-        for key in ("prerequisites", "neighbours", "frames", "compared", "guests"):
+        for key in ("prerequisites", "neighbours", "frames", "compared", "beside", "guests"):
             row[key] = tuple(row.get(key, ()))
         for name in row["guests"]:
             if name not in GUESTS:

@@ -75,6 +75,7 @@ class Configure(Case):
         put(self.dir / "common.config", "CONFIG_A=y\n# CONFIG_B is not set\n")
         put(self.dir / "bench.config", "CONFIG_N=16\n")
         self.enterContext(mock.patch.object(build, "KCONFIG", self.dir))
+        self.base = project.Base("v0", "v9.1.2", "9.1.2", "fake")
         self.out = self.dir / "out"
         self.source = self.dir / "linux"
         put(self.source / "scripts/kconfig/merge_config.sh", "#!/bin/sh\necho merged >> \"$KCONFIG_CONFIG\"\n", 0o755)
@@ -84,7 +85,7 @@ class Configure(Case):
         put(self.dir / "answer", config)
         self.fake("make", f'echo "$*" >> {self.dir}/made\nmkdir -p {self.out}\n'
                           f'case "$*" in *olddefconfig) cp {self.dir}/answer {self.out}/.config ;; esac\n')
-        build.configure(self.source, self.out, "bench")
+        build.configure(self.source, self.out, "bench", self.base)
 
     def test_taken_once(self):
         """A configuration that took all options is not made again, until a
@@ -97,6 +98,19 @@ class Configure(Case):
         put(self.dir / "bench.config", "CONFIG_N=8\n")
         self.configure("CONFIG_A=y\nCONFIG_N=8\n")
         self.assertEqual((self.dir / "made").read_text().count("tinyconfig"), 2)
+
+    def test_base(self):
+        """A base's own fragment comes last, and counts only there."""
+        self.configure("CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_N=16\n")
+        put(self.dir / "bases/v1.config", "# CONFIG_A is not set\nCONFIG_C=y\n")
+        self.assertTrue(build.configured(self.out, "bench", self.base))
+        self.base = project.Base("v1", "v9.2.0", "9.2.0", "fake")
+        self.assertFalse(build.configured(self.out, "bench", self.base))
+        self.configure("CONFIG_C=y\nCONFIG_N=16\n")
+        self.assertTrue(build.configured(self.out, "bench", self.base))
+        with self.fails("'bench'", "CONFIG_A=n"):
+            put(self.dir / "bench.config", "CONFIG_N=16\nCONFIG_C=y\n")
+            self.configure("CONFIG_A=y\nCONFIG_C=y\nCONFIG_N=16\n")
 
     def test_refused_options(self):
         """Options that the kernel did not take are named, each time."""

@@ -2,6 +2,7 @@
 """Getting a base: mirrors, downloads, and the user's own tree."""
 
 import hashlib
+import subprocess
 from dataclasses import replace
 from unittest import mock
 
@@ -156,6 +157,22 @@ class Archive(KernelCase):
         commit = git("rev-parse", "v9.1.2^{commit}", cwd=repo)
         repo.rename(self.dir / "elsewhere")
         self.assertEqual(git("rev-parse", "v9.1.2^{commit}", cwd=fetch.repository(on)), commit)
+        self.assertEqual(list(project.cache().glob("**/*.part")), [])
+
+    def test_package(self):
+        """So does an archive within a package of Debian's."""
+        self.enterContext(mock.patch.object(fetch, "mirrors", list))
+        package = project.cache() / "download/linux-source-9.1_9.1.2_all.deb"
+        on = replace(self.on, pool=f"pool/{package.name}", member="usr/src/linux-source-9.1.tar.gz")
+        root = self.dir / "package"
+        put(root / "DEBIAN/control", "Package: linux-source-9.1\nVersion: 9.1.2\nArchitecture: all\n"
+                                     "Maintainer: nobody <nobody@example.com>\nDescription: source\n")
+        (root / on.member).parent.mkdir(parents=True)
+        git("archive", "--prefix=linux-source-9.1/", "-o", root / on.member, "HEAD", cwd=self.kdir)
+        package.parent.mkdir()
+        subprocess.run(["dpkg-deb", "--root-owner-group", "-b", root, package], check=True, capture_output=True)
+        repo = fetch.repository(on)
+        self.assertEqual(git("rev-parse", "v9.1.2^{tree}", cwd=repo), git("rev-parse", "HEAD^{tree}", cwd=self.kdir))
         self.assertEqual(list(project.cache().glob("**/*.part")), [])
 
     def test_interrupted_import(self):

@@ -3,9 +3,9 @@
 """Build kernels and kselftests, incrementally, and keep what came out.
 
 A kernel is known by its source (the git tree's id), its configuration and its
-compiler; one that was built before is not built again.  Baseline and patched
-kernels of one configuration share a build directory, so that the second build
-compiles only what the series changes.
+compiler; one that was built before is not built again.  All kernels of one
+configuration share a build directory, so that a build compiles only what
+differs from the one before.
 """
 
 import hashlib
@@ -22,6 +22,7 @@ from project import (CONFIGS, GUESTS, KCONFIG, Base, Failure, arguments, base, c
 from tree import apply, commit_of, worktree
 
 # The same source must give the same kernel, whoever builds it and when.
+LONG_AGO = 1767225600  # 2026 began: before anything was built
 REPRODUCIBLE = {"KBUILD_BUILD_USER": "hotpaths", "KBUILD_BUILD_HOST": "hotpaths",
                 "KBUILD_BUILD_TIMESTAMP": "2026-01-01", "LOCALVERSION": ""}
 
@@ -166,6 +167,46 @@ def selected(source: Path, out: Path, objects: list[str], words: tuple[str, ...]
     return [name for name in objects if name in built]
 
 
+def checked_out(repo: Path, out: Path, commit: str) -> Path:
+    """The worktree of @repo that is built in, at @commit, with such times on
+    its files that make compiles in the build directory @out what differs from
+    what is there, and nothing else.  built() is to be called when it is done.
+
+    Build directories share that worktree, so the times that git leaves are of
+    what was built last in any of them.  @out has a file that names the git
+    trees which its objects may be of: one, or more after an interrupted build,
+    or none, and then everything is compiled.
+    """
+    source = worktree(repo, "build", commit)
+    stamp = out / "hotpaths.built"
+    tree = output("git", "-C", source, "rev-parse", "HEAD^{tree}")
+    before = stamp.read_text().split() if stamp.exists() else []
+    files = output("git", "-C", source, "ls-files").splitlines()
+    try:
+        differ = {path for one in before
+                  for path in output("git", "-C", source, "diff", "--name-only", one, tree).splitlines()}
+    except Failure:
+        # git has removed a tree that no branch needs.
+        before = []
+    if not before:
+        differ = set(files)
+    for name in files:
+        path = source / name
+        if name in differ:
+            os.utime(path, follow_symlinks=False)
+        elif path.lstat().st_mtime != LONG_AGO:
+            os.utime(path, (LONG_AGO, LONG_AGO), follow_symlinks=False)
+    output("git", "-C", source, "update-index", "-q", "--refresh", check=False)
+    out.mkdir(parents=True, exist_ok=True)
+    stamp.write_text("\n".join([*before, tree] if before else [tree]) + "\n")
+    return source
+
+
+def built(out: Path, source: Path) -> None:
+    """Say that everything in @out is of what is in the worktree @source."""
+    (out / "hotpaths.built").write_text(output("git", "-C", source, "rev-parse", "HEAD^{tree}") + "\n")
+
+
 def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Kernel:
     """The kernel of @revision in @repo with configuration @config, built
     where it is not there yet.  @label names it in the progress lines."""
@@ -181,11 +222,12 @@ def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Ke
         out = cache() / "build" / f"{repo.name}-{config}"
         if not configured(out, config, base):
             configure(worktree(repo, "build", base.tag), out, config, base)
-        source = worktree(repo, "build", commit)
+        source = checked_out(repo, out, commit)
         log = cache() / "log" / f"build-{config}-{label}.log"
         say(f"build: {base.tag} {label}, configuration {config} (log: {log})")
         logged(f"build {label} {config}",
                ["make", "-C", source, f"O={out}", *target.words, jobs(), target.image.name], log, env=REPRODUCIBLE)
+        built(out, source)
         image = Kernel(path=path, base=base.name, commit=commit, config=config,
                        config_hash=hashlib.sha256((out / ".config").read_bytes()).hexdigest()[:12],
                        compiler=compiler(target.gcc))
@@ -213,7 +255,7 @@ def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86
         return path
     with lock(f"{repo.name}-build"):
         out = cache() / "build" / f"{repo.name}-kselftest-{target.name}"
-        source = worktree(repo, "build", commit)
+        source = checked_out(repo, out, commit)
         # A build of another revision must not leave its programs behind.
         shutil.rmtree(out / "kselftest", ignore_errors=True)
         out.mkdir(parents=True, exist_ok=True)
@@ -228,6 +270,7 @@ def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86
                               f"TARGETS={' '.join(targets)}", "FORCE_TARGETS=1", "install",
                               f"INSTALL_PATH={partial}"],
                log, append=True, env={"LDFLAGS": "-static"})
+        built(out, source)
         shutil.rmtree(path, ignore_errors=True)
         partial.rename(path)
     return path

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """The configuration fragments, and cleaning what builds leave."""
 
+import subprocess
 import sys
 from unittest import mock
 
-from support import Case, put
+from support import Case, KernelCase, git, put
 
 # isort: split
 import build
@@ -117,6 +118,71 @@ class Configure(Case):
         for _ in range(2):
             with self.fails("'bench'", "CONFIG_A=y, CONFIG_B=n, CONFIG_N=16"):
                 self.configure("CONFIG_B=y\nCONFIG_N=8\n")
+
+
+# A kernel whose build copies two sources, and says which.
+COPIES = """all: $(O)/a $(O)/b
+$(O)/a: a.c
+	cp a.c $@
+$(O)/b: b.c
+	cp b.c $@
+"""
+
+
+class CheckedOut(KernelCase):
+    """build.checked_out() with a real make, for two build directories that
+    share the worktree."""
+
+    def setUp(self):
+        super().setUp()
+        put(self.kdir / "copies.mk", COPIES)
+        self.trees = {}
+        for name, a, b in (("base", "a0", "b0"), ("first", "a1", "b0"), ("second", "a1", "b1")):
+            put(self.kdir / "a.c", a)
+            put(self.kdir / "b.c", b)
+            self.commit_kdir(name)
+            self.trees[name] = git("rev-parse", "HEAD", cwd=self.kdir)
+        self.repo = self.kdir / ".git"
+
+    def make(self, out: str, name: str, stop: bool = False) -> tuple[set[str], str]:
+        """Build commit @name in the directory @out, or @stop after one of the
+        files; what make has compiled, and what is there."""
+        path = self.dir / out
+        source = build.checked_out(self.repo, path, self.trees[name])
+        done = subprocess.run(["make", "-f", "copies.mk", f"O={path}", *([f"{path}/a"] if stop else [])], cwd=source,
+                              capture_output=True, text=True, check=True)
+        if not stop:
+            build.built(path, source)
+        return ({line.split()[1] for line in done.stdout.splitlines() if line.startswith("cp ")},
+                "".join((path / one).read_text() for one in "ab" if (path / one).exists()))
+
+    def test_what_differs(self):
+        """A build compiles what differs from the last one in its own
+        directory, whatever was built elsewhere meanwhile."""
+        self.assertEqual(self.make("x", "base"), ({"a.c", "b.c"}, "a0b0"))
+        self.assertEqual(self.make("x", "base"), (set(), "a0b0"))
+        self.assertEqual(self.make("y", "second"), ({"a.c", "b.c"}, "a1b1"))
+        self.assertEqual(self.make("x", "first"), ({"a.c"}, "a1b0"))
+        self.assertEqual(self.make("y", "second"), (set(), "a1b1"))
+        self.assertEqual(self.make("x", "second"), ({"b.c"}, "a1b1"))
+        self.assertEqual(self.make("y", "base"), ({"a.c", "b.c"}, "a0b0"))
+        self.assertEqual(git("status", "--porcelain", cwd=project.cache() / "tree/.git/build"), "")
+
+    def test_interrupted(self):
+        """After a build that was interrupted, everything is compiled that
+        differs from what may be there."""
+        self.make("x", "base")
+        self.assertEqual(self.make("x", "second", stop=True), ({"a.c"}, "a1b0"))
+        self.assertEqual(self.make("y", "first"), ({"a.c", "b.c"}, "a1b0"))
+        self.assertEqual(self.make("x", "base"), ({"a.c", "b.c"}, "a0b0"))
+        self.make("x", "second", stop=True)
+        self.assertEqual(self.make("x", "second"), ({"a.c", "b.c"}, "a1b1"))
+
+    def test_forgotten(self):
+        """A tree that git has removed may have been anything."""
+        self.make("x", "base")
+        put(self.dir / "x/hotpaths.built", "0" * 40 + "\n")
+        self.assertEqual(self.make("x", "base"), ({"a.c", "b.c"}, "a0b0"))
 
 
 class Clean(Case):

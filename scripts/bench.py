@@ -16,7 +16,7 @@ import platform
 import shutil
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -32,17 +32,37 @@ from tree import apply, variant
 SIDES = ("baseline", "patched")
 
 
-def revisions(repo: Path, on: Base, one: Topic) -> dict[str, str]:
-    """The commits that are compared: the base, the series, and the variants of
-    it that the topic names as `compared`."""
-    return {"baseline": on.tag, "patched": apply(repo, on, [one]),
-            **{name: variant(repo, on, one, name) for name in one.compared}}
+@dataclass(frozen=True)
+class Side:
+    """What one column of the comparison is of: @revision in @repo, on @base."""
+
+    repo: Path
+    base: Base
+    revision: str
 
 
-def build_sides(repo: Path, on: Base, one: Topic, compared: dict[str, str], config: str) -> dict[str, Kernel]:
-    """The kernels of one configuration for the commits @compared, the baseline
+def revisions(repo: Path, on: Base, one: Topic) -> dict[str, Side]:
+    """What is compared: the base, the first patches of the series that the
+    topic names as `steps`, the series, its variants that are named as
+    `compared`, and the plain bases that are named as `beside`."""
+    series = apply(repo, on, [one])
+    found = {"baseline": on.tag}
+    for name, last in one.steps.items():
+        found[name] = output("git", "--git-dir", repo, "rev-parse", f"{series}~{len(one.patches(on)) - last}")
+    found["patched"] = series
+    found.update({name: variant(repo, on, one, name) for name in one.compared})
+    sides = {name: Side(repo, on, revision) for name, revision in found.items()}
+    for name in one.beside:
+        other = base(name)
+        sides[name] = Side(repository(other), other, other.tag)
+    return sides
+
+
+def build_sides(one: Topic, compared: dict[str, Side], config: str) -> dict[str, Kernel]:
+    """The kernels of one configuration for all that is @compared, the baseline
     first: a build after another compiles only what differs."""
-    return {side: kernel(repo, on, revision, config, f"{one.name}-{side}") for side, revision in compared.items()}
+    return {name: kernel(side.repo, side.base, side.revision, config, f"{one.name}-{name}")
+            for name, side in compared.items()}
 
 
 def measures(one: Topic) -> ModuleType:
@@ -81,15 +101,14 @@ def merge(sides: dict[str, list[dict]], one: Topic) -> list[dict]:
     return list(merged.values())
 
 
-def counted(one: Topic, repo: Path, on: Base, compared: dict[str, str], tests: Path, accel: str,
-            raw: Path) -> list[dict]:
+def counted(one: Topic, compared: dict[str, Side], tests: Path, accel: str, raw: Path) -> list[dict]:
     """The rows of all counters and instruction counts of a topic; the small
     raw files are copied to @raw."""
     measurements = measures(one).MEASUREMENTS
     rows = []
     for number, measurement in enumerate(measurements, 1):
         say(f"bench: {one.name}, measurement {number} of {len(measurements)}: {measurement.name}")
-        kernels = build_sides(repo, on, one, compared, measurement.config)
+        kernels = build_sides(one, compared, measurement.config)
         sides = {}
         for side in kernels:
             name = f"{one.name}-{measurement.name.replace(' ', '-')}-{side}"
@@ -102,12 +121,12 @@ def counted(one: Topic, repo: Path, on: Base, compared: dict[str, str], tests: P
     return rows
 
 
-def timed(one: Topic, repo: Path, on: Base, compared: dict[str, str], tests: Path, accel: str, cpus: int, boots: int,
+def timed(one: Topic, compared: dict[str, Side], tests: Path, accel: str, cpus: int, boots: int,
           raw: Path) -> list[dict]:
     """The rows of the timed comparison: @boots boots a side in ABBA order and
     as many baseline boots again for the noise floor (A/A), a median a boot."""
     measurement = replace(measures(one).TIMED, cpus=cpus)
-    kernels = build_sides(repo, on, one, {side: compared[side] for side in SIDES}, measurement.config)
+    kernels = build_sides(one, {side: compared[side] for side in SIDES}, measurement.config)
     order = [side for pair in range(boots) for side in (SIDES if pair % 2 == 0 else SIDES[::-1])]
     order += ["again"] * boots
     cells: dict[tuple, dict] = {}
@@ -128,7 +147,7 @@ def timed(one: Topic, repo: Path, on: Base, compared: dict[str, str], tests: Pat
     return rows
 
 
-def environment(on: Base, repo: Path, accel: str, kernels: list[Kernel]) -> dict:
+def environment(on: Base, accel: str, kernels: list[tuple[str, Side, Kernel]]) -> dict:
     """What the figures were measured on and with.  A source is named by its
     git tree, which does not change with the words of a commit message."""
     cpu = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
@@ -139,9 +158,9 @@ def environment(on: Base, repo: Path, accel: str, kernels: list[Kernel]) -> dict
             "qemu": output("qemu-system-x86_64", "--version").splitlines()[0],
             "guest mitigations": "as configured: on in bench, off in trace",
             "command line": " ".join(["scripts/bench.py", *sys.argv[1:]]),
-            "kernels": [{"config": one.config, "config hash": one.config_hash,
-                         "source tree": output("git", "--git-dir", repo, "rev-parse", one.commit + "^{tree}")}
-                        for one in kernels]}
+            "kernels": [{"side": name, "base": side.base.tag, "config": one.config, "config hash": one.config_hash,
+                         "source tree": output("git", "--git-dir", side.repo, "rev-parse", one.commit + "^{tree}")}
+                        for name, side, one in kernels]}
 
 
 def bench(on: Base, one: Topic, args: argparse.Namespace, out: Path) -> None:
@@ -149,21 +168,21 @@ def bench(on: Base, one: Topic, args: argparse.Namespace, out: Path) -> None:
     and write @out."""
     repo = repository(on, args.kdir)
     compared = revisions(repo, on, one)
-    tests = kselftests(repo, compared["patched"], [one.kselftest])
+    tests = kselftests(repo, compared["patched"].revision, [one.kselftest])
     configs = list(dict.fromkeys(measurement.config for measurement in measures(one).MEASUREMENTS))
     probe = kernel(repo, on, on.tag, configs[0], f"{one.name}-baseline")
     accel = accelerator(args.accel, probe)
     raw = out / "raw" / one.name
     shutil.rmtree(raw, ignore_errors=True)
     raw.mkdir(parents=True)
-    rows = counted(one, repo, on, compared, tests, accel, raw)
+    rows = counted(one, compared, tests, accel, raw)
     if args.timed or accel == "kvm":
-        rows += timed(one, repo, on, compared, tests, accel, args.cpus, args.boots, raw)
+        rows += timed(one, compared, tests, accel, args.cpus, args.boots, raw)
     # Only from the cache: all of them were built by now.
-    kernels = [image for config in configs
-               for image in build_sides(repo, on, one, compared, config).values()]
+    kernels = [(name, compared[name], image) for config in configs
+               for name, image in build_sides(one, compared, config).items()]
     (out / f"environment-{one.name}.json").write_text(
-        json.dumps(environment(on, repo, accel, kernels), indent=1) + "\n")
+        json.dumps(environment(on, accel, kernels), indent=1) + "\n")
     summary = out / "summary.json"
     others = [cell for cell in json.loads(summary.read_text()) if cell["topic"] != one.name] \
         if summary.exists() else []

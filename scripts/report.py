@@ -31,8 +31,9 @@ CONDITIONS = {
     "timed": "Median over boots, the boot being the unit of replication; ratio of medians with a 95 % "
              "bootstrap interval, p from an exact rank test, and the same of the baseline against itself.",
 }
-# Of the baseline, the series, and a variant of it.
-COLOURS = ("#9aa5b1", "#2f6f9f", "#c98b2b")
+# Of the baseline, the series, and what else is compared.
+COLOURS = {"baseline": "#9aa5b1", "patched": "#2f6f9f"}
+OTHERS = ("#c98b2b", "#6a9a5b", "#8f6aa8")
 
 
 def number(value: float) -> str:
@@ -85,12 +86,13 @@ def plot(rows: list[dict], title: str, path: Path) -> None:
     from matplotlib import pyplot
 
     sides = list(dict.fromkeys(side for cell in rows for side in cell["values"]))
+    colours = {**dict(zip([side for side in sides if side not in COLOURS], OTHERS, strict=False)), **COLOURS}
     height = 0.8 / len(sides)
     figure, axes = pyplot.subplots(figsize=(7, 0.275 * len(sides) * len(rows) + 1.2))
     for nth, side in enumerate(sides):
         values = [cell["values"].get(side, 0) for cell in rows]
         places = [place + (nth - (len(sides) - 1) / 2) * height for place in range(len(rows))]
-        bars = axes.barh(places, values, 0.95 * height, label=side, color=COLOURS[nth])
+        bars = axes.barh(places, values, 0.95 * height, label=side, color=colours[side])
         axes.bar_label(bars, [number(value) for value in values], padding=3, fontsize=8)
     axes.set_yticks(range(len(rows)), [cell["condition"] for cell in rows], fontsize=9)
     axes.invert_yaxis()

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What make bench compares."""
+
+from dataclasses import replace
+from unittest import mock
+
+from support import KernelCase, git, put
+
+# isort: split
+import bench
+import project
+import tree
+
+
+class Revisions(KernelCase):
+    """bench.revisions() of a series of three patches."""
+
+    def setUp(self):
+        super().setUp()
+        self.one = self.series("alpha", *[("fs/pipe.c", f"line {n}\n", f"LINE {n}\n") for n in (1, 12, 24)])
+        self.repo = self.imported()
+
+    def pipe(self, side: bench.Side) -> list[str]:
+        """The lines of fs/pipe.c on @side which the series or a variant changed."""
+        return [line for line in git("show", f"{side.revision}:fs/pipe.c", cwd=side.repo).splitlines()
+                if not line.startswith("line")]
+
+    def test_plain(self):
+        """The base and the series, the base first."""
+        found = bench.revisions(self.repo, self.on, self.one)
+        self.assertEqual(list(found), ["baseline", "patched"])
+        self.assertEqual(self.pipe(found["baseline"]), [])
+        self.assertEqual(self.pipe(found["patched"]), ["LINE 1", "LINE 12", "LINE 24"])
+
+    def test_columns(self):
+        """Steps come before the series, variants and other bases after it;
+        another base is of its own repository."""
+        put(self.root / "patches/alpha/variants/v0/odd.patch",
+            "--- a/fs/pipe.c\n+++ b/fs/pipe.c\n@@ -1,3 +1,3 @@\n-LINE 1\n+odd 1\n line 2\n line 3\n")
+        self.enterContext(mock.patch.object(tree, "ROOT", self.root))
+        other = project.base("v1")
+        put(self.kdir / "Makefile", (self.kdir / "Makefile").read_text().replace("VERSION = 9", "VERSION = 10"))
+        fetch_of = {"v1": self.kdir / ".git"}
+        git("commit", "-q", "-a", "-m", "next", cwd=self.kdir)
+        git("tag", other.tag, cwd=self.kdir)
+        one = replace(self.one, steps={"first": 1, "second": 2}, compared=("odd",), beside=("v1",))
+        with mock.patch.object(bench, "repository", lambda on: fetch_of[on.name]):
+            found = bench.revisions(self.repo, self.on, one)
+        self.assertEqual(list(found), ["baseline", "first", "second", "patched", "odd", "v1"])
+        self.assertEqual([self.pipe(found[name]) for name in ("first", "second", "odd")],
+                         [["LINE 1"], ["LINE 1", "LINE 12"], ["odd 1", "LINE 12", "LINE 24"]])
+        self.assertEqual([found[name].base.name for name in found], ["v0"] * 5 + ["v1"])
+        self.assertIn("VERSION = 10", git("show", f"{found['v1'].revision}:Makefile", cwd=found["v1"].repo))
+
+    def test_built_of(self):
+        """Each side's kernel is built of its own base."""
+        sides = bench.revisions(self.repo, self.on, self.one)
+        sides["v1"] = bench.Side(self.dir / "other", project.base("v1"), "v9.2.0")
+        with mock.patch.object(bench, "kernel", lambda *args: args):
+            built = bench.build_sides(self.one, sides, "trace")
+        self.assertEqual(built["v1"], (self.dir / "other", project.base("v1"), "v9.2.0", "trace", "alpha-v1"))
+        self.assertEqual(built["baseline"][:3], (self.repo, self.on, "v9.1.2"))

@@ -6,6 +6,9 @@
  * pipe, which shows how long pipe->mutex is held: a write() of many pages is
  * what the others have to wait for. --pair is the opposite: one thread, no
  * waiting and no scheduling, for the bare cost of a write() and a read().
+ * --stuck shows what is left of a pipe while one writer is in a page fault
+ * that takes long: if it has taken pipe->mutex before it touches its data,
+ * nobody else gets anything done.
  *
  * Page allocation under the mutex behaves differently in a memory cgroup and
  * when memory is short, so either can be asked for (--memcg,
@@ -16,7 +19,9 @@
  */
 #include "bench.h"
 
+#include <linux/userfaultfd.h>
 #include <mntent.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -30,11 +35,15 @@
 #define DEFAULT_SIZE		(64 * KIB)
 #define DEFAULT_SECONDS		3
 #define DEFAULT_PAIRS		10000
+#define DEFAULT_STUCK		1000
 #define DEFAULT_WARMUP		32
 #define DEFAULT_PRESSURE	"--vm 2 --vm-bytes 50% --vm-keep --vm-method all"
 
 /* --pair times this many batches and keeps the best one */
 #define PAIR_BATCHES		10
+
+/* --stuck: seconds until the writer must have come to the missing page */
+#define STUCK_PATIENCE		10
 
 static struct bench_opts opts = { .verify = BENCH_VERIFY_CHEAP };
 
@@ -46,6 +55,9 @@ static struct {
 	unsigned int pipe_size;
 	unsigned int warmup;
 	bool pair;
+	__u64 residue;		/* --pair: bytes that stay in the pipe */
+	bool cold;		/* --pair: buffers are not mapped when they are used */
+	bool stuck;
 	bool marker;
 	bool pressure;
 	const char *pressure_args;
@@ -71,6 +83,11 @@ struct result {
 	double best;		/* ns per pair; 0: not measured */
 	const struct bench_hist *hist;
 };
+
+static const char *mode_name(void)
+{
+	return cfg.pair ? "pair" : cfg.stuck ? "stuck" : "sweep";
+}
 
 /* ---- marks in the kernel's trace ---- */
 
@@ -100,7 +117,7 @@ static void mark(const char *what, __u64 size, unsigned int writers, unsigned in
 		return;
 	iov.iov_len = snprintf(msg, sizeof(msg),
 			       "pipe_bench: %s mode=%s size=%llu writers=%u readers=%u\n",
-			       what, cfg.pair ? "pair" : "sweep", size, writers, readers);
+			       what, mode_name(), size, writers, readers);
 	/*
 	 * Not by write(), which may be what is counted between the marks.
 	 * Tracing may have been turned off meanwhile: not our business.
@@ -835,14 +852,30 @@ static void sweep_run(__u64 size, unsigned int writers, unsigned int readers,
  * Nothing but the two system calls: under "qemu -icount" the time this takes
  * is the number of instructions it executes.
  */
-static __u64 pair_loop(int wfd, int rfd, const void *in, void *out, ssize_t size, __u64 count)
+static __u64 pair_loop(int wfd, int rfd, void *in, void *out, ssize_t size, __u64 count)
 {
 	__u64 i;
 
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
+		/* What is in shared memory remains, and is mapped by page faults. */
+		if (cfg.cold && (madvise(in, size, MADV_DONTNEED) ||
+				 madvise(out, size, MADV_DONTNEED)))
+			break;
 		if (write(wfd, in, size) != size || read(rfd, out, size) != size)
 			break;
+	}
 	return i;
+}
+
+/*
+ * The last bytes of a message stay in the pipe, and what is read begins with
+ * those of the message before. They are the same in all messages.
+ */
+static bool pair_same(const unsigned char *in, const unsigned char *out, size_t size)
+{
+	const size_t rest = size - cfg.residue;
+
+	return !memcmp(out, in + rest, cfg.residue) && !memcmp(out + cfg.residue, in, rest);
 }
 
 /* A write and a read whose result is compared; not timed */
@@ -858,12 +891,12 @@ static void pair_verified(int wfd, int rfd, unsigned char *in, unsigned char *ou
 		bench_die("end of file from a pipe that is open for writing");
 	if (corrupt)
 		out[size - 1] ^= 1;
-	if (opts.verify && memcmp(in, out, size))
+	if (opts.verify && !pair_same(in, out, size))
 		bench_die("data damaged in a message of %zu bytes", size);
 	if (ioctl(rfd, FIONREAD, &left))
 		bench_die_errno("FIONREAD");
-	if (left)
-		bench_die("%d bytes left in a pipe that should be empty", left);
+	if (left != (int)cfg.residue)
+		bench_die("%d bytes left in a pipe that should have %llu", left, cfg.residue);
 }
 
 static void pair_run(__u64 size, void (*report)(const struct result *res))
@@ -877,14 +910,17 @@ static void pair_run(__u64 size, void (*report)(const struct result *res))
 	int wfd, rfd;
 
 	bench_pipe_open(&pipe, cfg.pipe_size, false, 1, 1);
-	if (size > pipe.size)
+	if (size + cfg.residue > pipe.size - (cfg.residue ? bench_page_size() : 0))
 		bench_usage("--pair: a message of %llu bytes does not fit into a pipe of %u",
 			    size, pipe.size);
+	if (cfg.residue >= size)
+		bench_usage("--residue must be less than the message of %llu bytes", size);
 	wfd = bench_pipe_get(&pipe, BENCH_WR);
 	rfd = bench_pipe_get(&pipe, BENCH_RD);
-	in = bench_map(size, false);
-	out = bench_map(size, false);
+	in = bench_map(size, cfg.cold);
+	out = bench_map(size, cfg.cold);
 	message_prepare(&msg, in);
+	bench_write_full(wfd, in + size - cfg.residue, cfg.residue);
 	for (i = 0; i < cfg.warmup; i++)
 		pair_verified(wfd, rfd, in, out, size, false);
 
@@ -909,7 +945,7 @@ static void pair_run(__u64 size, void (*report)(const struct result *res))
 	mark("end", size, 1, 1);
 	pressure_check();
 
-	if (opts.verify && memcmp(in, out, size))
+	if (opts.verify && !pair_same(in, out, size))
 		bench_die("data damaged in a message of %llu bytes", size);
 	pair_verified(wfd, rfd, in, out, size, opts.corrupt);
 
@@ -921,6 +957,207 @@ static void pair_run(__u64 size, void (*report)(const struct result *res))
 	bench_pipe_put(&pipe, BENCH_WR);
 	bench_pipe_put(&pipe, BENCH_RD);
 	bench_pipe_free(&pipe);
+}
+
+/* ---- others beside a writer that is stuck ---- */
+
+static int uffd = -1;
+
+/* Two writers, of which the first gets stuck, and one reader; all threads */
+struct stuck {
+	struct sweep sweep;
+	unsigned char *buf;	/* what the first one writes; its first page is missing */
+	unsigned int received;	/* whole messages; as long as it is stuck, of the other one */
+};
+
+static void stuck_open(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+
+	/* poll() wants O_NONBLOCK. Faults of the kernel have to be reported as well */
+	uffd = syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (uffd < 0)
+		bench_skip("--stuck: no userfaultfd to be had: %s", strerror(errno));
+	if (ioctl(uffd, UFFDIO_API, &api))
+		bench_skip("--stuck: userfaultfd cannot be used: %s", strerror(errno));
+}
+
+static size_t stuck_buf_len(const struct message *m)
+{
+	const size_t page = bench_page_size();
+
+	return (m->size + page - 1) / page * page;
+}
+
+/* A copy of the message, of which the first page is left to us to provide */
+static unsigned char *stuck_buf(const struct message *m, const unsigned char *data)
+{
+	const size_t page = bench_page_size();
+	const size_t len = stuck_buf_len(m);
+	unsigned char *buf = bench_map(len, false);
+	struct uffdio_register reg = {
+		.range.start = (unsigned long)buf,
+		.range.len = len,
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+
+	/* A huge page would provide the first one together with the others */
+	madvise(buf, len, MADV_NOHUGEPAGE);
+	if (m->size > page)
+		memcpy(buf + page, data + page, m->size - page);
+	if (ioctl(uffd, UFFDIO_REGISTER, &reg))
+		bench_die_errno("UFFDIO_REGISTER");
+	return buf;
+}
+
+static void stuck_await_fault(void)
+{
+	const __u64 end = bench_now() + STUCK_PATIENCE * BENCH_NSEC;
+	struct pollfd pfd = { .fd = uffd, .events = POLLIN };
+	struct uffd_msg msg;
+
+	while (poll(&pfd, 1, 100) != 1 || read(uffd, &msg, sizeof(msg)) != sizeof(msg))
+		if (bench_now() > end)
+			bench_die("no page fault of the writer within %d seconds", STUCK_PATIENCE);
+	if (msg.event != UFFD_EVENT_PAGEFAULT)
+		bench_die("userfaultfd has event %#x instead of a page fault", msg.event);
+}
+
+static void stuck_resolve(unsigned char *buf, const unsigned char *data)
+{
+	struct uffdio_copy copy = {
+		.dst = (unsigned long)buf,
+		.src = (unsigned long)data,
+		.len = bench_page_size(),
+	};
+
+	while (ioctl(uffd, UFFDIO_COPY, &copy))
+		if (errno != EAGAIN)
+			bench_die_errno("UFFDIO_COPY");
+}
+
+static void stuck_write(struct bench_worker *worker, struct stuck *st)
+{
+	struct sweep *s = &st->sweep;
+	int fd = bench_pipe_get(&s->pipe, BENCH_WR);
+
+	/* Ready, but not to wait at the gate: that opens once this is stuck */
+	__atomic_add_fetch(&worker->team->gate->ready, 1, __ATOMIC_ACQ_REL);
+	bench_write_full(fd, st->buf, s->msg.size);
+	s->writer[0].bytes = s->msg.size;
+	bench_pipe_put(&s->pipe, BENCH_WR);
+}
+
+static void stuck_read(struct bench_worker *worker, struct stuck *st)
+{
+	struct sweep *s = &st->sweep;
+	const size_t size = s->msg.size;
+	struct reader *r = &s->reader[0];
+	unsigned char *buf = bench_map(size, false);
+	int fd = bench_pipe_get(&s->pipe, BENCH_RD);
+	unsigned int received;
+	ssize_t ret;
+
+	memset(buf, 0, size);
+	bench_gate_wait(worker->team->gate);
+	for (;;) {
+		ret = read(fd, buf, size);
+		if (ret < 0)
+			bench_die_errno("read");
+		if (!ret)
+			break;
+		r->bytes += ret;
+		if (opts.verify)
+			message_check(&s->msg, buf, ret, r->tally);
+		received = r->bytes / size;
+		if (received == cfg.count && !r->end_ns)
+			r->end_ns = bench_now();
+		__atomic_store_n(&st->received, received, __ATOMIC_RELEASE);
+	}
+	bench_pipe_put(&s->pipe, BENCH_RD);
+	munmap(buf, size);
+}
+
+static void stuck_worker(struct bench_worker *worker)
+{
+	struct stuck *st = worker->team->arg;
+
+	if (!worker->index)
+		stuck_write(worker, st);
+	else if (worker->index < st->sweep.msg.writers)
+		sweep_write(worker, &st->sweep);
+	else
+		stuck_read(worker, st);
+}
+
+static void stuck_run(__u64 size, void (*report)(const struct result *res))
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	struct stuck st = { 0 };
+	struct sweep *s = &st.sweep;
+	struct bench_team team = {
+		.nr = 3,
+		.pin = opts.pin,
+		.fn = stuck_worker,
+		.arg = &st,
+	};
+	struct result res = { .size = size, .writers = 2, .readers = 1 };
+	const size_t writers_len = res.writers * sizeof(*s->writer);
+	const size_t readers_len = res.readers * sizeof(*s->reader);
+	unsigned char *data;
+	__u64 now, limit;
+	bool done;
+
+	message_init(&s->msg, size, res.writers, res.readers);
+	bench_pipe_open(&s->pipe, cfg.pipe_size, false, res.readers, res.writers);
+	s->writer = bench_map(writers_len, false);
+	s->reader = bench_map(readers_len, false);
+	data = bench_map(size, false);
+	message_prepare(&s->msg, data);
+	if (opts.verify)
+		message_stamp(&s->msg, data, 0, 0, &s->writer[0].tally);
+	if (opts.corrupt)
+		data[size - 1] ^= 1;
+	st.buf = stuck_buf(&s->msg, data);
+
+	pressure_check();
+	bench_team_spawn(&team);
+	bench_team_ready(&team);
+	stuck_await_fault();
+	/* From here to the end of the fault, anything done to the pipe may block */
+	mark("begin", size, res.writers, res.readers);
+	bench_team_open(&team);
+	limit = team.start_ns + (__u64)(opts.seconds * BENCH_NSEC);
+	for (;;) {
+		res.writes = __atomic_load_n(&st.received, __ATOMIC_ACQUIRE);
+		/* The other writer has also left if only the stuck one has the pipe */
+		done = res.writes == cfg.count &&
+		       __atomic_load_n(&s->pipe.users[BENCH_WR], __ATOMIC_ACQUIRE) == 1;
+		now = bench_now();
+		if (done || now >= limit)
+			break;
+		nanosleep(&ms, NULL);
+	}
+	mark("end", size, res.writers, res.readers);
+	/* The polling is coarse, these are not */
+	if (done)
+		now = s->reader[0].end_ns > s->writer[1].end_ns ?
+		      s->reader[0].end_ns : s->writer[1].end_ns;
+
+	stuck_resolve(st.buf, data);
+	bench_team_join(&team);
+	pressure_check();
+	sweep_compare(s);
+
+	res.seconds = (double)(now - team.start_ns) / BENCH_NSEC;
+	res.pipe_size = s->pipe.size;
+	report(&res);
+
+	munmap(st.buf, stuck_buf_len(&s->msg));
+	munmap(data, size);
+	munmap(s->writer, writers_len);
+	munmap(s->reader, readers_len);
+	bench_pipe_free(&s->pipe);
 }
 
 /* ---- results ---- */
@@ -947,9 +1184,11 @@ static void report_json(const struct result *res)
 	unsigned int i;
 
 	bench_json_begin("pipe_bench");
-	bench_json_str("mode", cfg.pair ? "pair" : "sweep");
+	bench_json_str("mode", mode_name());
 	bench_json_u64("size", res->size);
 	bench_json_u64("pipe_size", res->pipe_size);
+	bench_json_u64("residue", cfg.residue);
+	bench_json_bool("cold", cfg.cold);
 	bench_json_u64("writers", res->writers);
 	bench_json_u64("readers", res->readers);
 	bench_json_str("workers", cfg.pair ? "one thread" :
@@ -957,17 +1196,21 @@ static void report_json(const struct result *res)
 	bench_json_bool("pinned", opts.pin);
 	bench_json_u64_or_null("count", cfg.count);
 	bench_json_double_or_null("time_limit", opts.seconds, 3);
-	bench_json_u64("warmup", cfg.warmup);
+	bench_json_u64_or_null("warmup", cfg.warmup);
 	bench_json_str("verify", bench_verify_name(opts.verify));
 	bench_json_u64("page_size", bench_page_size());
 	bench_json_bool("memcg", cfg.memcg);
 	bench_json_u64_or_null("memcg_max", cfg.memcg_max);
 	bench_json_bool("pressure", cfg.pressure);
+	if (cfg.stuck)
+		bench_json_u64("beside", res->writes);
+	else
+		bench_json_str("beside", NULL);
 	bench_json_u64("writes", res->writes);
 	bench_json_u64("bytes", res->writes * res->size);
 	bench_json_double("seconds", res->seconds, 9);
 	bench_json_double("mb_per_s", mb_per_s(res), 3);
-	bench_json_double("ns_per_op", ns_per_op(res), 3);
+	bench_json_double_or_null("ns_per_op", ns_per_op(res), 3);
 	bench_json_double_or_null("best_ns_per_op", res->best, 3);
 	if (res->hist) {
 		bench_json_double("mean_ns", bench_hist_mean(res->hist), 1);
@@ -999,6 +1242,9 @@ static void report_table(const struct result *res)
 		if (cfg.pair)
 			printf("#%9s %10s %10s %12s %12s\n", "size", "pairs", "MB/s",
 			       "ns/pair", "best batch");
+		else if (cfg.stuck)
+			printf("#%9s %10s %10s %10s %10s\n", "size", "messages", "beside",
+			       "seconds", "MB/s");
 		else
 			printf("#%9s %3s %3s %10s %10s %10s %10s %10s %10s %10s %10s\n", "size",
 			       "w", "r", "writes", "MB/s", "mean ns", "p50", "p90", "p99",
@@ -1008,6 +1254,9 @@ static void report_table(const struct result *res)
 	if (cfg.pair) {
 		printf("%10llu %10llu %10.1f %12.1f %12.1f\n", res->size, res->writes,
 		       mb_per_s(res), ns_per_op(res), res->best);
+	} else if (cfg.stuck) {
+		printf("%10llu %10llu %10llu %10.6f %10.1f\n", res->size, cfg.count,
+		       res->writes, res->seconds, mb_per_s(res));
 	} else {
 		printf("%10llu %3u %3u %10llu %10.1f %10.0f", res->size, res->writers,
 		       res->readers, res->writes, mb_per_s(res), bench_hist_mean(res->hist));
@@ -1024,12 +1273,20 @@ static const char help_text[] =
 "Measure throughput and write latency of an anonymous pipe.\n"
 "\n"
 "Sizes are in bytes and take the suffixes K, M and G (powers of 1024); a LIST is\n"
-"separated by commas. MB are 10^6 bytes. Without --pair, every combination of\n"
-"message size, writers and readers is run, one after the other.\n"
+"separated by commas. MB are 10^6 bytes. Without --pair or --stuck, every combination\n"
+"of message size, writers and readers is run, one after the other.\n"
 "\n"
 "What to run:\n"
 "      --pair            one thread writes a message and reads it back, without any\n"
 "                        other worker (default sizes 1,64,1K,4K,8K,16K,64K)\n"
+"      --residue N       with --pair: N bytes stay in the pipe all the time, so that a\n"
+"                        write finds data that it may have to be merged with\n"
+"      --cold            with --pair: no page of the buffers is mapped when a write or a\n"
+"                        read begins, so that it faults on each (each page on its own\n"
+"                        only if fault_around_bytes in debugfs is that of a page)\n"
+"      --stuck           one writer is stuck in a page fault on the first page of its\n"
+"                        message, while another writer and a reader use the pipe: how\n"
+"                        many messages get through beside it? (needs userfaultfd)\n"
 "  -w, --writers LIST    numbers of writers, 1 to 255 (default 1,2,5)\n"
 "  -r, --readers LIST    numbers of readers, 1 to 255 (default 1,5,10)\n"
 "  -s, --size SIZE       message size (default 64K)\n"
@@ -1042,11 +1299,14 @@ static const char help_text[] =
 "\n"
 "How long:\n"
 "      --count N         fixed work: N writes per writer, or N pairs (default with\n"
-"                        --pair: 10000, timed in 10 batches)\n"
+"                        --pair: 10000, timed in 10 batches); with --stuck, N messages\n"
+"                        of the other writer (default 1000)\n"
 "      --seconds S       fixed time: S seconds per configuration, fractions allowed\n"
-"                        (default without --pair: 3)\n"
+"                        (default without --pair: 3); with --stuck, the fault is\n"
+"                        resolved after S seconds if not all N messages have got\n"
+"                        through before\n"
 "      --warmup N        N messages per writer that do not count (default 32; at\n"
-"                        least one for each reader)\n"
+"                        least one for each reader); not with --stuck\n"
 "\n"
 "Conditions:\n"
 "      --memory-pressure run stress-ng alongside, outside of the memory cgroup\n"
@@ -1083,12 +1343,15 @@ static const char help_text[] =
 "\n"
 "Latencies are those of write(), in ns; in --json, ns_per_op is the time of the whole\n"
 "configuration divided by the number of writes (or pairs), and seconds lasts until the\n"
-"last reader has seen the end of file.\n"
+"last reader has seen the end of file. With --stuck, writes (and beside) are the\n"
+"messages received while the one writer was stuck, and seconds lasts until the other\n"
+"one and the reader were done with all of them, or until the fault was resolved.\n"
 "\n"
 "Exit status: 0 success, 1 failure or damaged data, 2 wrong usage, 4 not supported here.\n";
 
 enum {
-	OPT_COUNT = BENCH_OPT_OWN,
+	OPT_COLD = BENCH_OPT_OWN,
+	OPT_COUNT,
 	OPT_MARKER,
 	OPT_MEMCG,
 	OPT_MEMCG_MAX,
@@ -1096,11 +1359,14 @@ enum {
 	OPT_PRESSURE,
 	OPT_PRESSURE_ARGS,
 	OPT_PRESSURE_SETTLE,
+	OPT_RESIDUE,
 	OPT_SIZES,
+	OPT_STUCK,
 	OPT_WARMUP,
 };
 
 static const struct option own_options[] = {
+	{ "cold",		no_argument,		NULL, OPT_COLD },
 	{ "count",		required_argument,	NULL, OPT_COUNT },
 	{ "marker",		no_argument,		NULL, OPT_MARKER },
 	{ "memcg",		no_argument,		NULL, OPT_MEMCG },
@@ -1111,8 +1377,10 @@ static const struct option own_options[] = {
 	{ "pressure-args",	required_argument,	NULL, OPT_PRESSURE_ARGS },
 	{ "pressure-settle",	required_argument,	NULL, OPT_PRESSURE_SETTLE },
 	{ "readers",		required_argument,	NULL, 'r' },
+	{ "residue",		required_argument,	NULL, OPT_RESIDUE },
 	{ "size",		required_argument,	NULL, 's' },
 	{ "sizes",		required_argument,	NULL, OPT_SIZES },
+	{ "stuck",		no_argument,		NULL, OPT_STUCK },
 	{ "warmup",		required_argument,	NULL, OPT_WARMUP },
 	{ "writers",		required_argument,	NULL, 'w' },
 };
@@ -1122,13 +1390,16 @@ static void parse(int argc, char **argv)
 	static const struct bench_list pair_sizes = {
 		7, { 1, 64, KIB, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB }
 	};
-	bool sweep_only = false, pressure_detail = false;
+	bool sweep_only = false, pressure_detail = false, warmup_set = false;
 	unsigned int i;
 	int c;
 
 	while ((c = bench_getopt(argc, argv, ":hp:r:s:w:", own_options,
 				 BENCH_ARRAY_SIZE(own_options), &opts, help_text)) != -1) {
 		switch (c) {
+		case OPT_COLD:
+			cfg.cold = true;
+			break;
 		case OPT_COUNT:
 			cfg.count = bench_parse_u64("--count", optarg, 1, 1ULL << 40, false);
 			break;
@@ -1175,15 +1446,34 @@ static void parse(int argc, char **argv)
 			bench_parse_list(&cfg.writers, "--writers", optarg, 1, MAX_WORKERS, false);
 			sweep_only = true;
 			break;
+		case OPT_STUCK:
+			cfg.stuck = true;
+			break;
+		case OPT_RESIDUE:
+			cfg.residue = bench_parse_u64("--residue", optarg, 1, MAX_SIZE, true);
+			break;
 		case OPT_WARMUP:
 			cfg.warmup = bench_parse_u64("--warmup", optarg, 1, 1000000, false);
+			warmup_set = true;
 			break;
 		}
 	}
 
 	if (cfg.pair && (sweep_only || opts.workers_set))
 		bench_usage("--pair has one thread, so there are no workers to choose");
-	if (cfg.count && opts.seconds > 0)
+	if (cfg.residue && !cfg.pair)
+		bench_usage("--residue needs --pair");
+	if (cfg.cold && !cfg.pair)
+		bench_usage("--cold needs --pair");
+	if (cfg.pair && cfg.stuck)
+		bench_usage("--pair and --stuck exclude each other");
+	if (cfg.stuck && (sweep_only || opts.processes))
+		bench_usage("--stuck has two writers and a reader, all of them threads");
+	if (cfg.stuck && warmup_set)
+		bench_usage("--stuck has no warm-up");
+	if (cfg.stuck && cfg.count > UINT_MAX)
+		bench_usage("--stuck takes a --count of at most %u", UINT_MAX);
+	if (cfg.count && opts.seconds > 0 && !cfg.stuck)
 		bench_usage("--count and --seconds exclude each other");
 	if (cfg.memcg_max && !cfg.memcg)
 		bench_usage("--memcg-max needs --memcg");
@@ -1191,7 +1481,7 @@ static void parse(int argc, char **argv)
 		bench_usage("--pressure-args and --pressure-settle need --memory-pressure");
 	if (opts.corrupt && !opts.verify)
 		bench_usage("--corrupt would go unnoticed with --no-verify");
-	for (i = 0; i < cfg.readers.nr && !cfg.pair; i++)
+	for (i = 0; i < cfg.readers.nr && !cfg.pair && !cfg.stuck; i++)
 		if (cfg.warmup < cfg.readers.val[i])
 			bench_usage("--warmup must be at least the number of readers");
 
@@ -1201,7 +1491,13 @@ static void parse(int argc, char **argv)
 		cfg.sizes.nr = 1;
 		cfg.sizes.val[0] = DEFAULT_SIZE;
 	}
-	if (!cfg.count && opts.seconds <= 0) {
+	if (cfg.stuck) {
+		cfg.warmup = 0;
+		if (!cfg.count)
+			cfg.count = DEFAULT_STUCK;
+		if (opts.seconds <= 0)
+			opts.seconds = DEFAULT_SECONDS;
+	} else if (!cfg.count && opts.seconds <= 0) {
 		if (cfg.pair)
 			cfg.count = DEFAULT_PAIRS;
 		else
@@ -1218,6 +1514,9 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	report = opts.json ? report_json : report_table;
 
+	/* First, as it may not be possible and nothing has been changed yet */
+	if (cfg.stuck)
+		stuck_open();
 	/* stress-ng is started from outside of the cgroup it is to squeeze */
 	if (cfg.pressure)
 		pressure_start();
@@ -1231,6 +1530,10 @@ int main(int argc, char **argv)
 	for (i = 0; i < cfg.sizes.nr; i++) {
 		if (cfg.pair) {
 			pair_run(cfg.sizes.val[i], report);
+			continue;
+		}
+		if (cfg.stuck) {
+			stuck_run(cfg.sizes.val[i], report);
 			continue;
 		}
 		for (j = 0; j < cfg.writers.nr; j++)

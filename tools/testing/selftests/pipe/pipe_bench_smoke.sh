@@ -40,7 +40,8 @@ expect()
 
 	"$@" >"$out" 2>"$err"
 	ret=$?
-	if [ "$ret" -eq "$ksft_skip" ] && [ "$status" -eq 0 ]; then
+	# Wrong usage has to be noticed before something is found to be missing
+	if [ "$ret" -eq "$ksft_skip" ] && [ "$status" -ne 2 ]; then
 		nr=$((nr + 1))
 		skipped=$((skipped + 1))
 		echo "ok $nr $name # SKIP $(cat "$err")"
@@ -74,7 +75,7 @@ if ! [ -x ./pipe_bench ] || ! [ -x ./pipe_ladder ]; then
 	echo "1..0 # SKIP pipe_bench and pipe_ladder have not been built"
 	exit "$ksft_skip"
 fi
-echo "1..24"
+echo "1..34"
 
 bench()
 {
@@ -88,6 +89,9 @@ ladder()
 
 expect 0 7 "pair" bench --pair
 expect 0 3 "pair, full verification, pinned" bench --pair --sizes 1,4K,64K --verify=full --pin
+expect 0 3 "pair, bytes that stay" bench --pair --residue 100 --sizes 101,4K,10001
+expect 1 0 "pair, bytes that stay: damage" bench --pair --residue 100 -s 10001 --corrupt
+expect 0 2 "pair, buffers that are not mapped" bench --pair --cold --sizes 4K,64K
 expect 1 0 "pair: damage is noticed" bench --pair --sizes 4K --corrupt
 expect 2 0 "pair: a message larger than the pipe" bench --pair -s 64K -p 4K
 
@@ -103,6 +107,15 @@ expect 1 0 "sweep: damage to a page is noticed" bench -w 2 -r 2 --corrupt
 expect 1 0 "sweep: damage to a small message is noticed" bench -w 2 -r 2 -s 64 --corrupt
 expect 1 0 "sweep: damage to a word is noticed" bench -w 2 -r 2 -s 6000 --corrupt
 expect 1 0 "sweep: damage to a byte is noticed" bench -w 2 -r 2 -s 9 --processes --corrupt
+
+# Where the stuck writer holds the mutex, each size takes all of the time
+expect 0 1 "stuck" bench --stuck --seconds 0.2
+expect 0 1 "stuck, full verification, pinned" bench --stuck --seconds 0.2 --verify=full --pin
+expect 0 6 "stuck, sizes of all kinds" bench --stuck --seconds 0.1 --sizes 1,64,1000,4K,6000,10001
+expect 0 1 "stuck, a message larger than the pipe" bench --stuck --seconds 0.2 -p 4K
+expect 1 0 "stuck: damage to a page is noticed" bench --stuck --seconds 0.2 --corrupt
+expect 1 0 "stuck: damage to a small message is noticed" bench --stuck --seconds 0.2 -s 64 --corrupt
+expect 2 0 "stuck: wrong usage" bench --stuck --processes
 
 expect 0 5 "ladder, processes" ladder
 expect 0 5 "ladder, threads" ladder --threads --verify=full

@@ -10,7 +10,13 @@
  * with somebody else are never written to.  The expectations are those of
  * Linux 6.18, including the odd ones.
  *
- * Every test runs twice.  With __GFP_ACCOUNT, some ways to allocate pages
+ * There is one exception: a write of a page or more has its data copied before
+ * it takes the mutex, so that nobody has to wait for its page faults.  Where
+ * that is not so, stuck_writer and stuck_waiter fail, and so do those of the same
+ * name with _huge if only a part is copied before.  The wrong_guess tests change
+ * the pipe between the copy and the mutex, and are skipped.
+ *
+ * Most tests run twice.  With __GFP_ACCOUNT, some ways to allocate pages
  * (e.g. alloc_pages_bulk()) behave differently once a memory cgroup other than
  * the root exists, so the child_memcg variant runs in one of its own, while
  * the root_memcg variant runs in the root if it may go there, or else in
@@ -38,9 +44,11 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -402,6 +410,24 @@ FIXTURE_TEARDOWN_PARENT(pipe)
 	memcg_cleanup(&self->child);
 }
 
+/* What is about copying is the same in every memory cgroup. */
+FIXTURE(copy)
+{
+	int p[2];
+};
+
+FIXTURE_SETUP(copy)
+{
+	psz = sysconf(_SC_PAGESIZE);
+	ASSERT_EQ(0, pipe2(self->p, O_CLOEXEC));
+}
+
+FIXTURE_TEARDOWN(copy)
+{
+	close(self->p[0]);
+	close(self->p[1]);
+}
+
 /*
  * Helpers which work on a pipe
  */
@@ -639,25 +665,52 @@ struct io {
 	unsigned char *buf;
 	ssize_t len;
 	bool is_read;
+	bool is_query;	/* how many bytes there are, with FIONREAD */
 	bool all;	/* repeat until all of @len is done */
+	const ssize_t *lens;	/* of the calls, in turn */
+	ssize_t nr_lens;
+	ssize_t seg;	/* writev() of segments of this length */
 	ssize_t ret;
 	int err;
 	pid_t tid;
 	bool done;
 };
 
+static ssize_t write_in_segments(int fd, unsigned char *buf, ssize_t len, ssize_t seg)
+{
+	struct iovec iov[256];
+	ssize_t n = 0;
+	ssize_t pos;
+
+	for (pos = 0; pos < len && n < ARRAY_SIZE(iov); pos += seg, n++) {
+		iov[n].iov_base = buf + pos;
+		iov[n].iov_len = min(seg, len - pos);
+	}
+	return writev(fd, iov, n);
+}
+
 static void *io_thread(void *arg)
 {
 	struct io *io = arg;
 	ssize_t sum = 0;
+	ssize_t i = 0;
 	ssize_t ret;
 
 	__atomic_store_n(&io->tid, (pid_t)syscall(__NR_gettid), __ATOMIC_RELEASE);
 	do {
-		if (io->is_read)
-			ret = read(io->fd, io->buf + sum, io->len - sum);
+		ssize_t len = io->len - sum;
+		int n;
+
+		if (io->nr_lens)
+			len = min(len, io->lens[i++ % io->nr_lens]);
+		if (io->is_query)
+			ret = ioctl(io->fd, FIONREAD, &n) ? -1 : n;
+		else if (io->is_read)
+			ret = read(io->fd, io->buf + sum, len);
+		else if (io->seg)
+			ret = write_in_segments(io->fd, io->buf + sum, len, io->seg);
 		else
-			ret = write(io->fd, io->buf + sum, io->len - sum);
+			ret = write(io->fd, io->buf + sum, len);
 		io->err = ret < 0 ? errno : 0;
 		if (ret > 0)
 			sum += ret;
@@ -679,19 +732,26 @@ static bool io_done(struct io *io)
 	return __atomic_load_n(&io->done, __ATOMIC_ACQUIRE);
 }
 
-/* Interruptible sleep is what waiting for a pipe is; a mutex shows as D. */
-static bool io_sleeps(struct io *io)
+static char task_state(pid_t tid)
 {
-	pid_t tid = __atomic_load_n(&io->tid, __ATOMIC_ACQUIRE);
 	char name[64], stat[512], *p;
 
-	if (!tid)
-		return false;
-	snprintf(name, sizeof(name), "self/task/%d/stat", tid);
-	if (read_file_at("/proc", name, stat, sizeof(stat)))
-		return false;
+	snprintf(name, sizeof(name), "%d/stat", tid);
+	if (!tid || read_file_at("/proc", name, stat, sizeof(stat)))
+		return '\0';
 	p = strrchr(stat, ')');
-	return p && p[1] == ' ' && p[2] == 'S';
+	return p && p[1] == ' ' ? p[2] : '\0';
+}
+
+/* Interruptible sleep is what waiting for a pipe is; a mutex shows as D. */
+static char io_state(struct io *io)
+{
+	return task_state(__atomic_load_n(&io->tid, __ATOMIC_ACQUIRE));
+}
+
+static bool io_sleeps(struct io *io)
+{
+	return io_state(io) == 'S';
 }
 
 static void io_wait_blocked(struct __test_metadata *_metadata, struct io *io)
@@ -727,6 +787,210 @@ static void io_init_read(struct __test_metadata *_metadata, struct io *io, int f
 	io->buf = alloc_buf(_metadata, len);
 	memset(io->buf, 0, len);
 	io->is_read = true;
+}
+
+static void io_init_query(struct io *io, int fd)
+{
+	memset(io, 0, sizeof(*io));
+	io->fd = fd;
+	io->is_query = true;
+}
+
+/*
+ * Writers which are stuck: pages of their buffers are missing, and page faults
+ * wait for userfaultfd.
+ */
+
+struct lazy {
+	int uffd;
+	unsigned char *map;
+	unsigned char *src;	/* what the pages of map are to contain */
+	ssize_t nr;
+	struct io writer;
+};
+
+/* Returns -1, and why in *reason. */
+static int uffd_open(struct __test_metadata *_metadata, const char **reason)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	int uffd;
+
+	/* For faults of the kernel, that takes privileges. */
+	uffd = syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (uffd < 0)
+		*reason = errno == EPERM ? "userfaultfd is not permitted" :
+					   "there is no userfaultfd";
+	else
+		ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
+	return uffd;
+}
+
+/* Put pages in place, and let those go on who wait for them. */
+static void lazy_provide(struct __test_metadata *_metadata, struct lazy *l,
+			 uint64_t pages)
+{
+	ssize_t i;
+
+	for (i = 0; i < l->nr; i++) {
+		struct uffdio_copy copy = {
+			.dst = (unsigned long)l->map + i * psz,
+			.src = (unsigned long)l->src + i * psz,
+			.len = psz,
+		};
+
+		if (pages & (1ull << i) && ioctl(l->uffd, UFFDIO_COPY, &copy))
+			ASSERT_EQ(EEXIST, errno);
+	}
+}
+
+/* The buffer of a write of @len bytes of a pattern */
+static void lazy_alloc(struct __test_metadata *_metadata, struct lazy *l, int uffd,
+		       ssize_t len, unsigned int seed, ssize_t pos)
+{
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	memset(l, 0, sizeof(*l));
+	l->uffd = uffd;
+	l->nr = (len + psz - 1) / psz;
+	ASSERT_LE(l->nr, 64);
+	l->map = mmap(NULL, l->nr * psz, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, l->map);
+	/* A huge page would provide the missing ones, too. */
+	madvise(l->map, l->nr * psz, MADV_NOHUGEPAGE);
+	l->src = alloc_buf(_metadata, l->nr * psz);
+	fill(l->src, l->nr * psz, seed, pos);
+	reg.range.start = (unsigned long)l->map;
+	reg.range.len = l->nr * psz;
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_REGISTER, &reg));
+	l->writer.buf = l->map;
+	l->writer.len = len;
+}
+
+static void lazy_free(struct lazy *l)
+{
+	munmap(l->map, l->nr * psz);
+	free(l->src);
+}
+
+/* Have all pages in place but the @missing. */
+static void lazy_arm(struct __test_metadata *_metadata, struct lazy *l,
+		     uint64_t missing)
+{
+	ASSERT_EQ(0, madvise(l->map, l->nr * psz, MADV_DONTNEED));
+	lazy_provide(_metadata, l, ~missing);
+}
+
+/* The page for which somebody waits, or -1 */
+static ssize_t lazy_fault(struct __test_metadata *_metadata, struct lazy *l)
+{
+	struct uffd_msg msg;
+
+	if (read(l->uffd, &msg, sizeof(msg)) != sizeof(msg)) {
+		ASSERT_EQ(EAGAIN, errno);
+		return -1;
+	}
+	ASSERT_EQ(UFFD_EVENT_PAGEFAULT, msg.event);
+	return (ssize_t)(msg.arg.pagefault.address - (unsigned long)l->map) / psz;
+}
+
+static void lazy_wait_stuck(struct __test_metadata *_metadata, struct lazy *l)
+{
+	ssize_t page = -1;
+
+	ASSERT_TRUE(WAIT_FOR((page = lazy_fault(_metadata, l)) >= 0 ||
+			     io_done(&l->writer)));
+	ASSERT_GE(page, 0) {
+		TH_LOG("did not need the page: %zd (%s)", l->writer.ret,
+		       strerror(l->writer.err));
+	}
+	ASSERT_LT(page, l->nr);
+	ASSERT_FALSE(io_done(&l->writer));
+}
+
+/* Start the write, and wait until it is stuck. */
+static void lazy_start(struct __test_metadata *_metadata, struct lazy *l, int fd,
+		       uint64_t missing)
+{
+	lazy_arm(_metadata, l, missing);
+	l->writer.fd = fd;
+	io_start(_metadata, &l->writer);
+	lazy_wait_stuck(_metadata, l);
+}
+
+/* Let it go on. */
+static void lazy_resolve(struct __test_metadata *_metadata, struct lazy *l)
+{
+	lazy_provide(_metadata, l, ~0ull);
+}
+
+/* For a writer which does not block, while others do */
+static int reopen_nonblock(struct __test_metadata *_metadata, int fd)
+{
+	char path[64];
+	int ret;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ret = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	ASSERT_GE(ret, 0);
+	return ret;
+}
+
+/*
+ * Whether a writer copies its data, that on @page in any case, without the mutex,
+ * so that others can use the pipe while it is stuck.  It must be empty.
+ */
+static bool stuck_is_unlocked(struct __test_metadata *_metadata, const int p[2],
+			      int uffd, ssize_t len, ssize_t page)
+{
+	struct io query;
+	struct lazy l;
+	bool ret;
+	int n;
+
+	lazy_alloc(_metadata, &l, uffd, len, 1, 0);
+	lazy_start(_metadata, &l, p[1], 1ull << page);
+	io_init_query(&query, p[0]);
+	io_start(_metadata, &query);
+	/* Nobody else uses the pipe, so no mutex should be in its way. */
+	for (n = 0; n < 1000 && !io_done(&query); n++) {
+		pause_ms(1);
+		if (io_state(&query) != 'D')
+			n = 0;
+	}
+	ret = io_done(&query);
+	lazy_resolve(_metadata, &l);
+	io_join(_metadata, &query);
+	io_join(_metadata, &l.writer);
+	ASSERT_EQ(len, l.writer.ret);
+	get(_metadata, p[0], len, 1, 0);
+	lazy_free(&l);
+	return ret;
+}
+
+static bool copies_unlocked(struct __test_metadata *_metadata, int uffd)
+{
+	bool ret;
+	int p[2];
+
+	ASSERT_EQ(0, pipe2(p, O_CLOEXEC));
+	ret = stuck_is_unlocked(_metadata, p, uffd, psz, 0);
+	close(p[0]);
+	close(p[1]);
+	return ret;
+}
+
+/* For tests which change the pipe while a writer is stuck */
+static int uffd_open_unlocked(struct __test_metadata *_metadata, const char **reason)
+{
+	int uffd = uffd_open(_metadata, reason);
+
+	if (uffd >= 0 && !copies_unlocked(_metadata, uffd)) {
+		close(uffd);
+		*reason = "this kernel copies with the mutex held";
+		return -1;
+	}
+	return uffd;
 }
 
 /*
@@ -1212,6 +1476,77 @@ TEST_F(pipe, packets_setfl)
 	free(buf);
 }
 
+/* Pages come first in packets, and the odd bytes are the last one. */
+TEST_F(copy, packets_large)
+{
+	const ssize_t lens[] = {
+		psz + 1, psz + 200, 2 * psz, 3 * psz - 1, 16 * psz, 16 * psz + 5,
+		17 * psz + 9, 40 * psz + 77,
+	};
+	unsigned char *buf = alloc_buf(_metadata, 8 * psz);
+	ssize_t i, pos;
+
+	if (fcntl(self->p[1], F_SETPIPE_SZ, (int)(64 * psz)) < 0)
+		SKIP(return, "cannot make a pipe of 64 pages: %s", strerror(errno));
+	set_flag(_metadata, self->p[1], O_DIRECT, true);
+	for (i = 0; i < 2 * ARRAY_SIZE(lens); i++) {
+		ssize_t len = lens[i / 2];
+
+		/* A packet is not merged with another. */
+		if (i & 1)
+			put(_metadata, self->p[1], 30, 2, 0);
+		put(_metadata, self->p[1], len, 1, 0);
+		put(_metadata, self->p[1], psz + 40, 3, 0);
+		if (i & 1) {
+			ASSERT_EQ(30, read(self->p[0], buf, 8 * psz));
+			ASSERT_EQ(-1, mismatch(buf, 30, 2, 0));
+		}
+		for (pos = 0; pos < len; pos += psz) {
+			ssize_t want = min(psz, len - pos);
+
+			ASSERT_EQ(want, read(self->p[0], buf, 8 * psz));
+			ASSERT_EQ(-1, mismatch(buf, want, 1, pos));
+		}
+		ASSERT_EQ(psz, read(self->p[0], buf, 8 * psz));
+		ASSERT_EQ(-1, mismatch(buf, psz, 3, 0));
+		ASSERT_EQ(40, read(self->p[0], buf, 8 * psz));
+		ASSERT_EQ(-1, mismatch(buf, 40, 3, psz));
+		expect_empty(_metadata, self->p[0]);
+	}
+
+	/* After stream bytes, the odd bytes are the first, and no packet. */
+	for (i = 0; i < 4; i++) {
+		ssize_t rest = i & 1 ? 0 : 60;
+
+		set_flag(_metadata, self->p[1], O_DIRECT, false);
+		put(_metadata, self->p[1], 100, 1, 0);
+		set_flag(_metadata, self->p[1], O_DIRECT, true);
+		put(_metadata, self->p[1], (1 + i) * psz + 200, 1, 100);
+		if (rest) {
+			put(_metadata, self->p[1], rest, 2, 0);
+			ASSERT_EQ(300, read(self->p[0], buf, 300));
+		} else {
+			/* A read does not stop before a packet. */
+			ASSERT_EQ(psz + 300, read(self->p[0], buf, 8 * psz));
+			ASSERT_EQ(-1, mismatch(buf + 300, psz, 1, 300));
+		}
+		ASSERT_EQ(-1, mismatch(buf, 300, 1, 0));
+		for (pos = rest ? 0 : 1; pos <= i; pos++) {
+			ASSERT_EQ(psz, read(self->p[0], buf, 8 * psz));
+			ASSERT_EQ(-1, mismatch(buf, psz, 1, pos * psz + 300));
+		}
+		if (rest) {
+			ASSERT_EQ(rest, read(self->p[0], buf, 8 * psz));
+			ASSERT_EQ(-1, mismatch(buf, rest, 2, 0));
+		}
+		expect_empty(_metadata, self->p[0]);
+	}
+	set_flag(_metadata, self->p[1], O_DIRECT, false);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	expect_works(_metadata, self->p);
+	free(buf);
+}
+
 /*
  * A slot must not keep flags from its former use: stream bytes would be
  * thrown away like the rest of a packet, packets would be merged, and what
@@ -1340,30 +1675,19 @@ TEST_F(pipe, nonblock_all_or_nothing)
 	expect_works(_metadata, self->p);
 }
 
-/*
- * A write for which there is room is not interleaved with others, whatever its
- * length.  POSIX does not promise that, but it has always been so.
- */
-TEST_F_TIMEOUT(pipe, contiguous_large_writes, LONG_TIMEOUT)
+static void contiguous_records(struct __test_metadata *_metadata, const int p[2],
+			       unsigned int count, ssize_t min_len, ssize_t max_len)
 {
-	ssize_t slots = set_big(self->p[1]);
 	unsigned int next_seq[MAX_WRITERS] = {};
 	struct record_writer w[3] = {};
 	const unsigned int rounds = 10;
 	unsigned int round, i;
-	ssize_t pages = 16;
-
-	/* A slot more than pages, if nothing can be merged */
-	if (slots < ARRAY_SIZE(w) * 4 * (pages + 1))
-		pages = slots / (ARRAY_SIZE(w) * 4) - 1;
-	if (slots < ARRAY_SIZE(w) * 4 * 3)
-		SKIP(return, "cannot make a pipe of more than %zd pages", slots);
 
 	for (i = 0; i < ARRAY_SIZE(w); i++) {
-		w[i].fd = self->p[1];
-		w[i].count = 4;
-		w[i].min_len = (pages - 1) * psz + 1;
-		w[i].max_len = pages * psz;
+		w[i].fd = p[1];
+		w[i].count = count;
+		w[i].min_len = min_len;
+		w[i].max_len = max_len;
 	}
 
 	for (round = 0; round < rounds; round++) {
@@ -1376,19 +1700,50 @@ TEST_F_TIMEOUT(pipe, contiguous_large_writes, LONG_TIMEOUT)
 		pthread_barrier_wait(&barrier);
 		join_record_writers(_metadata, w, ARRAY_SIZE(w), &barrier);
 
-		ASSERT_EQ(total, nr_bytes(_metadata, self->p[0]));
+		ASSERT_EQ(total, nr_bytes(_metadata, p[0]));
 		for (got = 0; got < total; ) {
-			ssize_t ret = read(self->p[0], data + got, total - got);
+			ssize_t ret = read(p[0], data + got, total - got);
 
 			ASSERT_GT(ret, 0);
 			got += ret;
 		}
 		expect_records(_metadata, data, total, next_seq);
-		expect_empty(_metadata, self->p[0]);
+		expect_empty(_metadata, p[0]);
 		free(data);
 	}
 	for (i = 0; i < ARRAY_SIZE(w); i++)
 		ASSERT_EQ(rounds * w[i].count, next_seq[i]);
+}
+
+/*
+ * A write for which there is room is not interleaved with others, whatever its
+ * length.  POSIX does not promise that, but it has always been so.
+ */
+TEST_F_TIMEOUT(pipe, contiguous_large_writes, LONG_TIMEOUT)
+{
+	ssize_t slots = set_big(self->p[1]);
+	ssize_t pages = 16;
+
+	/* Three writers, and a slot more than pages, if nothing can be merged */
+	if (slots < 3 * 4 * (pages + 1))
+		pages = slots / (3 * 4) - 1;
+	if (slots < 3 * 4 * 3)
+		SKIP(return, "cannot make a pipe of more than %zd pages", slots);
+	contiguous_records(_metadata, self->p, 4, (pages - 1) * psz + 1, pages * psz);
+}
+
+/* The same with more than is copied at a time */
+TEST_F_TIMEOUT(copy, contiguous_huge_writes, LONG_TIMEOUT)
+{
+	ssize_t slots = set_big(self->p[1]);
+
+	if (slots < 3 * 2 * 42)
+		SKIP(return, "cannot make a pipe of more than %zd pages", slots);
+	contiguous_records(_metadata, self->p, 2, 40 * psz - 333, 40 * psz + 333);
+	contiguous_records(_metadata, self->p, 2, 40 * psz, 40 * psz);
+	contiguous_records(_metadata, self->p, 4, 16 * psz - 20, 17 * psz + 20);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	expect_works(_metadata, self->p);
 }
 
 /* To look for room comes before to look at the buffer. */
@@ -1777,6 +2132,226 @@ TEST_F(pipe, efault_writev)
 	expect_works(_metadata, self->p);
 	guarded_free(&bad);
 	free(buf);
+}
+
+/*
+ * What an odd write of @len bytes to a pipe with @before bytes returns if only
+ * @good bytes are accessible, or 0 for EFAULT
+ */
+static ssize_t efault_count(ssize_t before, ssize_t len, ssize_t good)
+{
+	ssize_t odd = len % psz;
+
+	if (good >= len)
+		return len;
+	if (!before || before + odd > psz)
+		odd = 0;
+	if (good < odd)
+		return 0;
+	return odd + (good - odd) / psz * psz;
+}
+
+static void efault_odd_write(struct __test_metadata *_metadata, const int p[2],
+			     ssize_t before, ssize_t len, ssize_t good)
+{
+	ssize_t expected = efault_count(before, len, good);
+	struct guarded g;
+	ssize_t ret;
+
+	guarded_alloc(_metadata, &g, good, len, good & 1);
+	fill(g.buf, good, 1, before);
+	/* The last byte of the buffer is as good as the others. */
+	put(_metadata, p[1], before, 1, 0);
+	ret = write(p[1], g.buf, len);
+	if (expected) {
+		ASSERT_EQ(expected, ret) {
+			TH_LOG("%zd bytes, %zd of them good, after %zd", len, good, before);
+		}
+	} else {
+		ASSERT_EQ(-1, ret);
+		ASSERT_EQ(EFAULT, errno);
+	}
+	ASSERT_EQ(before + expected, nr_bytes(_metadata, p[0]));
+	get(_metadata, p[0], before + expected, 1, 0);
+	expect_empty(_metadata, p[0]);
+	guarded_free(&g);
+}
+
+TEST_F_TIMEOUT(copy, efault_write_odd, LONG_TIMEOUT)
+{
+	const ssize_t lens[] = {
+		psz + 1, 2 * psz + 100, 4 * psz - 1, 16 * psz + 7, 20 * psz + 21,
+	};
+	const ssize_t before[] = { 0, 50, psz - 20 };
+	ssize_t i, j, k, off;
+
+	if (fcntl(self->p[1], F_SETPIPE_SZ, (int)(2 * DEF_SLOTS * psz)) < 0)
+		SKIP(return, "cannot make a pipe of 32 pages: %s", strerror(errno));
+	for (i = 0; i < ARRAY_SIZE(before); i++) {
+		for (j = 0; j < ARRAY_SIZE(lens); j++) {
+			ssize_t len = lens[j], odd = len % psz;
+
+			set_flag(_metadata, self->p[1], O_NONBLOCK, (i + j) & 1);
+			/* Pages of the stream start at 0, or after the odd bytes. */
+			for (k = 0; k <= len / psz; k++) {
+				for (off = -1; off <= 1; off++) {
+					ssize_t good = k * psz + off;
+
+					if (good >= 0)
+						efault_odd_write(_metadata, self->p,
+								 before[i], len,
+								 min(good, len));
+					good += odd;
+					efault_odd_write(_metadata, self->p, before[i],
+							 len, min(max(good, 0), len));
+				}
+			}
+		}
+		set_flag(_metadata, self->p[1], O_NONBLOCK, false);
+		expect_works(_metadata, self->p);
+	}
+}
+
+/* Segments, each on pages of its own */
+struct segments {
+	unsigned char *map;
+	ssize_t stride;
+	ssize_t len;
+	ssize_t nr;
+};
+
+static int protect_segment(const struct segments *s, ssize_t i, int prot)
+{
+	return mprotect(s->map + i * s->stride, s->stride, prot);
+}
+
+/* All of them, but for the first @done bytes */
+static ssize_t write_segments(int fd, const struct segments *s, ssize_t done)
+{
+	struct iovec iov[64];
+	ssize_t i, n = 0;
+
+	for (i = done / s->len; i < s->nr; i++, n++) {
+		ssize_t off = i == done / s->len ? done % s->len : 0;
+
+		/* They neither start nor end at the boundary of a page. */
+		iov[n].iov_base = s->map + i * s->stride + 13 + off;
+		iov[n].iov_len = s->len - off;
+	}
+	return writev(fd, iov, n);
+}
+
+/* Whatever the count is that a write returns, to go on from there is right. */
+TEST_F_TIMEOUT(copy, efault_writev_retry, LONG_TIMEOUT)
+{
+	const ssize_t lens[] = { psz / 4 + 1, psz - 3, psz + 5, 2 * psz + 77 };
+	const ssize_t before[] = { 0, 50, psz - 20 };
+	ssize_t i, j, k, bad;
+
+	if (fcntl(self->p[1], F_SETPIPE_SZ, (int)(2 * DEF_SLOTS * psz)) < 0)
+		SKIP(return, "cannot make a pipe of 32 pages: %s", strerror(errno));
+	for (j = 0; j < ARRAY_SIZE(lens); j++) {
+		struct segments s = {
+			.len = lens[j],
+			.stride = (lens[j] / psz + 2) * psz,
+			.nr = min(11, 20 * psz / lens[j]),
+		};
+		const ssize_t len = s.nr * s.len;
+
+		s.map = mmap(NULL, s.nr * s.stride, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		ASSERT_NE(MAP_FAILED, s.map);
+
+		for (i = 0; i < 2 * ARRAY_SIZE(before); i++) {
+			ssize_t pos = before[i / 2];
+
+			set_flag(_metadata, self->p[1], O_NONBLOCK, i & 1);
+			for (k = 0; k < s.nr; k++)
+				fill(s.map + k * s.stride + 13, s.len, 1,
+				     pos + k * s.len);
+			for (bad = 0; bad < s.nr; bad++) {
+				ssize_t expected = efault_count(pos, len, bad * s.len);
+				ssize_t ret;
+
+				put(_metadata, self->p[1], pos, 1, 0);
+				ASSERT_EQ(0, protect_segment(&s, bad, PROT_NONE));
+				ret = write_segments(self->p[1], &s, 0);
+				if (expected) {
+					ASSERT_EQ(expected, ret);
+				} else {
+					ASSERT_EQ(-1, ret);
+					ASSERT_EQ(EFAULT, errno);
+				}
+				ASSERT_EQ(pos + expected, nr_bytes(_metadata, self->p[0]));
+				ASSERT_EQ(0, protect_segment(&s, bad,
+							     PROT_READ | PROT_WRITE));
+				ASSERT_EQ(len - expected,
+					  write_segments(self->p[1], &s, expected));
+				get(_metadata, self->p[0], pos + len, 1, 0);
+				expect_empty(_metadata, self->p[0]);
+			}
+		}
+		munmap(s.map, s.nr * s.stride);
+	}
+	set_flag(_metadata, self->p[1], O_NONBLOCK, false);
+	expect_works(_metadata, self->p);
+}
+
+/*
+ * Memory which was not accessible when a writer came to it first may be by the
+ * time it has the mutex: then it is written, and from where it begins. Somebody
+ * else has the mutex meanwhile, a reader who is stuck in its own buffer.
+ */
+TEST_F(copy, efault_then_mapped)
+{
+	const ssize_t lens[] = { psz, 2 * psz, 2 * psz + 100, 16 * psz };
+	const char *reason;
+	ssize_t i;
+	int uffd;
+
+	uffd = uffd_open(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	set_slots(_metadata, self->p[1], 2 * DEF_SLOTS);
+
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		/* The last page is not accessible, from within a page of the pipe. */
+		ssize_t good = lens[i] - psz / 4;
+		struct io writer = { .fd = self->p[1], .len = lens[i] };
+		struct lazy reader;
+		struct guarded g;
+
+		put(_metadata, self->p[1], 50, 9, 0);
+		lazy_alloc(_metadata, &reader, uffd, 50, 0, 0);
+		reader.writer.is_read = true;
+		lazy_start(_metadata, &reader, self->p[0], 1);
+
+		guarded_alloc(_metadata, &g, good, psz / 4, false);
+		fill(g.buf, good, i + 1, 0);
+		writer.buf = g.buf;
+		io_start(_metadata, &writer);
+		ASSERT_TRUE(WAIT_FOR(io_done(&writer) || io_state(&writer) == 'D'));
+		/* It may still be on its way to the mutex. */
+		pause_ms(100);
+		ASSERT_FALSE(io_done(&writer)) {
+			TH_LOG("returned %zd (%s) while the mutex was held",
+			       writer.ret, strerror(writer.err));
+		}
+		ASSERT_EQ(0, mprotect(g.buf + good, psz, PROT_READ | PROT_WRITE));
+		fill(g.buf + good, lens[i] - good, i + 1, good);
+
+		lazy_resolve(_metadata, &reader);
+		io_join(_metadata, &reader.writer);
+		ASSERT_EQ(50, reader.writer.ret);
+		ASSERT_EQ(-1, mismatch(reader.map, 50, 9, 0));
+		io_join(_metadata, &writer);
+		ASSERT_EQ(lens[i], writer.ret);
+		get(_metadata, self->p[0], lens[i], i + 1, 0);
+		expect_works(_metadata, self->p);
+		guarded_free(&g);
+		lazy_free(&reader);
+	}
+	close(uffd);
 }
 
 /* A read which fails must not lose a byte. */
@@ -2229,85 +2804,57 @@ TEST_F_TIMEOUT(pipe, resize_during_writes, LONG_TIMEOUT)
 
 /*
  * A writer whose buffer somebody else has to provide first, while it is being
- * copied from.  Whether the reader gets the pages before that meanwhile is not
- * specified, but it must get all of them.
+ * copied from.  The reader must get all of the pages; that it gets none of them
+ * before the last one is there is what stuck_writer looks at.
  */
 static void uffd_write(struct __test_metadata *_metadata, const int p[2], int uffd,
-		       ssize_t before, ssize_t len, unsigned int missing)
+		       ssize_t before, ssize_t len, uint64_t missing)
 {
-	ssize_t nr = (len + psz - 1) / psz;
-	struct uffdio_register reg = {
-		.range.len = nr * psz,
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
-	unsigned char *src, *map;
-	struct io writer, reader;
+	struct io reader;
+	struct lazy l;
 	int faults = 0;
 	long end;
-	ssize_t i;
 
-	map = mmap(NULL, nr * psz, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, map);
-	/* A huge page would provide the missing ones, too. */
-	madvise(map, nr * psz, MADV_NOHUGEPAGE);
-	src = mmap(NULL, nr * psz, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	ASSERT_NE(MAP_FAILED, src);
-	fill(src, nr * psz, 1, before);
-	for (i = 0; i < nr; i++)
-		if (!(missing & (1 << i)))
-			memcpy(map + i * psz, src + i * psz, psz);
-	reg.range.start = (unsigned long)map;
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_REGISTER, &reg));
-
+	lazy_alloc(_metadata, &l, uffd, len, 1, before);
+	lazy_arm(_metadata, &l, missing);
 	put(_metadata, p[1], before, 1, 0);
-	memset(&writer, 0, sizeof(writer));
-	writer.fd = p[1];
-	writer.buf = map;
-	writer.len = len;
+	l.writer.fd = p[1];
 	io_init_read(_metadata, &reader, p[0], before + len);
 	reader.all = true;
-	io_start(_metadata, &writer);
+	io_start(_metadata, &l.writer);
 
 	end = now_ms() + WAIT_MS;
-	while (!io_done(&writer)) {
-		struct pollfd pfd = { .fd = uffd, .events = POLLIN };
-		struct uffdio_copy copy = { .len = psz };
-		struct uffd_msg msg;
+	while (!io_done(&l.writer)) {
+		ssize_t page = lazy_fault(_metadata, &l);
 
 		ASSERT_LT(now_ms(), end);
-		if (poll(&pfd, 1, 1) != 1 || read(uffd, &msg, sizeof(msg)) < 0)
+		if (page < 0) {
+			pause_ms(1);
 			continue;
-		ASSERT_EQ(UFFD_EVENT_PAGEFAULT, msg.event);
+		}
 		if (!faults++)
 			io_start(_metadata, &reader);
-		copy.dst = msg.arg.pagefault.address & ~(psz - 1);
-		copy.src = (unsigned long)src + copy.dst - (unsigned long)map;
-		if (ioctl(uffd, UFFDIO_COPY, &copy))
-			ASSERT_EQ(EEXIST, errno);
+		lazy_provide(_metadata, &l, 1ull << page);
 	}
-	io_join(_metadata, &writer);
-	ASSERT_EQ(len, writer.ret);
+	io_join(_metadata, &l.writer);
+	ASSERT_EQ(len, l.writer.ret);
 	ASSERT_GT(faults, 0);
 	io_join(_metadata, &reader);
 	ASSERT_EQ(before + len, reader.ret);
 	ASSERT_EQ(-1, mismatch(reader.buf, before + len, 1, 0));
 	expect_works(_metadata, p);
 	free(reader.buf);
-	munmap(map, nr * psz);
-	munmap(src, nr * psz);
+	lazy_free(&l);
 }
 
 TEST_F(pipe, userfaultfd_writer)
 {
-	struct uffdio_api api = { .api = UFFD_API };
+	const char *reason;
 	int uffd;
 
-	uffd = syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	uffd = uffd_open(_metadata, &reason);
 	if (uffd < 0)
-		SKIP(return, "userfaultfd: %s", strerror(errno));
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
+		SKIP(return, "%s", reason);
 	set_slots(_metadata, self->p[1], DEF_SLOTS);
 
 	uffd_write(_metadata, self->p, uffd, 0, 100, 1);
@@ -2319,6 +2866,779 @@ TEST_F(pipe, userfaultfd_writer)
 	uffd_write(_metadata, self->p, uffd, 50, 2 * psz + 100, 1);
 	uffd_write(_metadata, self->p, uffd, 50, 2 * psz + 100, 2);
 	uffd_write(_metadata, self->p, uffd, 50, 2 * psz + 100, 4);
+	close(uffd);
+}
+
+/* What others write while a writer is stuck: large messages and small ones */
+#define MESSAGE		65536
+#define NR_MESSAGES	50
+
+static void stuck_writer(struct __test_metadata *_metadata, const int p[2], int uffd,
+			 const struct io *messages, ssize_t before, ssize_t len,
+			 ssize_t missing, bool nonblock)
+{
+	struct io query, reader, writer = *messages;
+	int fd = p[1];
+	struct lazy l;
+	bool ok;
+
+	if (nonblock)
+		fd = reopen_nonblock(_metadata, p[1]);
+	put(_metadata, p[1], before, 1, 0);
+	lazy_alloc(_metadata, &l, uffd, len, 1, before);
+	lazy_start(_metadata, &l, fd, 1ull << missing);
+
+	/* It has not written anything yet, and is in nobody's way. */
+	io_init_query(&query, p[0]);
+	io_start(_metadata, &query);
+	ok = WAIT_FOR(io_done(&query));
+	writer.fd = p[1];
+	io_start(_metadata, &writer);
+	io_init_read(_metadata, &reader, p[0], before + writer.len);
+	reader.all = true;
+	io_start(_metadata, &reader);
+	ok = ok && WAIT_FOR(io_done(&writer) && io_done(&reader));
+
+	if (!ok) {
+		lazy_resolve(_metadata, &l);
+		io_join(_metadata, &query);
+		TH_LOG("nobody can use the pipe while a writer of %zd bytes is stuck in page %zd",
+		       len, missing);
+		ASSERT_TRUE(ok);
+	}
+
+	ASSERT_FALSE(io_done(&l.writer));
+	io_join(_metadata, &query);
+	io_join(_metadata, &writer);
+	io_join(_metadata, &reader);
+	ASSERT_EQ(before, query.ret);
+	ASSERT_EQ(writer.len, writer.ret);
+	ASSERT_EQ(before + writer.len, reader.ret);
+	ASSERT_EQ(-1, mismatch(reader.buf, before, 1, 0));
+	ASSERT_EQ(0, memcmp(reader.buf + before, writer.buf, writer.len));
+	expect_empty(_metadata, p[0]);
+
+	lazy_resolve(_metadata, &l);
+	io_join(_metadata, &l.writer);
+	ASSERT_EQ(len, l.writer.ret);
+	ASSERT_EQ(len, nr_bytes(_metadata, p[0]));
+	get(_metadata, p[0], len, 1, before);
+	expect_works(_metadata, p);
+	if (nonblock)
+		close(fd);
+	free(reader.buf);
+	lazy_free(&l);
+}
+
+static void stuck_writers(struct __test_metadata *_metadata, const int p[2], int uffd,
+			  const ssize_t *lens, ssize_t nr_lens)
+{
+	const ssize_t calls[] = { MESSAGE, 100, 100 };
+	struct io messages;
+	ssize_t i, j;
+
+	io_init_write(_metadata, &messages, -1, NR_MESSAGES * (MESSAGE + 200), 2, 0);
+	messages.all = true;
+	messages.lens = calls;
+	messages.nr_lens = ARRAY_SIZE(calls);
+
+	for (i = 0; i < nr_lens; i++) {
+		ssize_t nr = (lens[i] + psz - 1) / psz;
+		const ssize_t pages[] = { 0, nr / 2, nr - 1 };
+
+		for (j = 0; j < 4 * min(nr, ARRAY_SIZE(pages)); j++)
+			stuck_writer(_metadata, p, uffd, &messages, j & 1 ? 50 : 0,
+				     lens[i], pages[j / 4], j & 2);
+	}
+	free(messages.buf);
+}
+
+/* A writer which waits for a page of its buffer does not stall the others. */
+TEST_F_TIMEOUT(copy, stuck_writer, LONG_TIMEOUT)
+{
+	const ssize_t lens[] = { psz, 2 * psz + 100, 16 * psz };
+	const char *reason;
+	int uffd;
+
+	/* Room for all of it if there is something in the pipe */
+	if (fcntl(self->p[1], F_SETPIPE_SZ, (int)(2 * DEF_SLOTS * psz)) < 0)
+		SKIP(return, "cannot make a pipe of 32 pages: %s", strerror(errno));
+	uffd = uffd_open(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	stuck_writers(_metadata, self->p, uffd, lens, ARRAY_SIZE(lens));
+	close(uffd);
+}
+
+/* The same if there is more to write than a pipe has room for by default */
+TEST_F_TIMEOUT(copy, stuck_writer_huge, LONG_TIMEOUT)
+{
+	const ssize_t lens[] = { 17 * psz, 20 * psz + 100 };
+	const char *reason;
+	int uffd;
+
+	/* Room for all of it if there is something in the pipe */
+	if (fcntl(self->p[1], F_SETPIPE_SZ, (int)(2 * DEF_SLOTS * psz)) < 0)
+		SKIP(return, "cannot make a pipe of 32 pages: %s", strerror(errno));
+	uffd = uffd_open(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	stuck_writers(_metadata, self->p, uffd, lens, ARRAY_SIZE(lens));
+	close(uffd);
+}
+
+/* When it goes on, its data are still not mixed with those of others. */
+TEST_F_TIMEOUT(copy, stuck_writer_contiguous, LONG_TIMEOUT)
+{
+	const ssize_t lens[] = { psz, 2 * psz + 100, 16 * psz };
+	unsigned int next_seq[MAX_WRITERS] = {};
+	ssize_t slots = set_big(self->p[1]);
+	struct record_writer w[2] = {};
+	unsigned int round, i;
+	const char *reason;
+	int uffd;
+
+	/* There must be room for all of it. */
+	if (slots < ARRAY_SIZE(w) * 8 * 4 + 17)
+		SKIP(return, "cannot make a pipe of more than %zd pages", slots);
+	uffd = uffd_open(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+
+	for (i = 0; i < ARRAY_SIZE(w); i++) {
+		w[i].fd = self->p[1];
+		w[i].count = 8;
+		w[i].min_len = psz;
+		w[i].max_len = 4 * psz;
+	}
+	for (round = 0; round < 12; round++) {
+		ssize_t len = lens[round % ARRAY_SIZE(lens)];
+		pthread_barrier_t barrier;
+		unsigned char *data;
+		ssize_t got, total;
+		struct lazy l;
+
+		lazy_alloc(_metadata, &l, uffd, len, 0, 0);
+		record_fill(l.src, len, ARRAY_SIZE(w), round);
+		lazy_start(_metadata, &l, self->p[1], 1ull << round % l.nr);
+		total = start_record_writers(_metadata, w, ARRAY_SIZE(w), &barrier);
+		total += len;
+		data = alloc_buf(_metadata, total);
+		pthread_barrier_wait(&barrier);
+		lazy_resolve(_metadata, &l);
+		join_record_writers(_metadata, w, ARRAY_SIZE(w), &barrier);
+		io_join(_metadata, &l.writer);
+		ASSERT_EQ(len, l.writer.ret);
+
+		ASSERT_EQ(total, nr_bytes(_metadata, self->p[0]));
+		for (got = 0; got < total; ) {
+			ssize_t ret = read(self->p[0], data + got, total - got);
+
+			ASSERT_GT(ret, 0);
+			got += ret;
+		}
+		expect_records(_metadata, data, total, next_seq);
+		ASSERT_EQ(round + 1, next_seq[ARRAY_SIZE(w)]);
+		free(data);
+		lazy_free(&l);
+	}
+	expect_works(_metadata, self->p);
+	close(uffd);
+}
+
+/*
+ * Only one of the writers which wait is woken up when there is room.  It must
+ * use that, and not wait for a page of its buffer first, or else the others
+ * would sleep on, too.
+ */
+static void stuck_waiter(struct __test_metadata *_metadata, const int p[2], int uffd,
+			 ssize_t slots, ssize_t missing)
+{
+	const ssize_t calls[] = { psz, 2 * psz, slots * psz };
+	const ssize_t len = min(4 * slots, 64) * psz;
+	ssize_t pages[2] = {}, i;
+	struct io writer, reader;
+	struct lazy l;
+	bool ok;
+
+	set_slots(_metadata, p[1], slots);
+	fill_slots(_metadata, p[1]);
+	lazy_alloc(_metadata, &l, uffd, len, 1, 0);
+	lazy_arm(_metadata, &l, 1ull << missing);
+	l.writer.fd = p[1];
+	io_start(_metadata, &l.writer);
+	io_wait_blocked(_metadata, &l.writer);
+	/* What waits for room is not stuck yet. */
+	ASSERT_EQ(-1, lazy_fault(_metadata, &l));
+	io_init_write(_metadata, &writer, p[1], len, 2, 0);
+	io_start(_metadata, &writer);
+	io_wait_blocked(_metadata, &writer);
+
+	io_init_read(_metadata, &reader, p[0], slots * psz + 2 * len);
+	reader.all = true;
+	reader.lens = calls;
+	reader.nr_lens = ARRAY_SIZE(calls);
+	io_start(_metadata, &reader);
+	ok = WAIT_FOR(io_done(&writer));
+	if (ok) {
+		lazy_wait_stuck(_metadata, &l);
+		ASSERT_EQ(writer.len, writer.ret);
+		ASSERT_FALSE(io_done(&reader));
+	}
+	lazy_resolve(_metadata, &l);
+	io_join(_metadata, &writer);
+	io_join(_metadata, &l.writer);
+	io_join(_metadata, &reader);
+	ASSERT_TRUE(ok) {
+		TH_LOG("a writer sleeps while another is stuck in page %zd", missing);
+	}
+	ASSERT_EQ(writer.len, writer.ret);
+	ASSERT_EQ(l.writer.len, l.writer.ret);
+	ASSERT_EQ(reader.len, reader.ret);
+
+	for (i = 0; i < reader.len / psz; i++) {
+		unsigned char *page = reader.buf + i * psz;
+
+		if (i < slots) {
+			ASSERT_EQ(-1, mismatch(page, psz, FILLER, 0));
+		} else if (mismatch(page, psz, 1, pages[0] * psz) < 0) {
+			pages[0]++;
+		} else {
+			ASSERT_EQ(-1, mismatch(page, psz, 2, pages[1] * psz));
+			pages[1]++;
+		}
+	}
+	ASSERT_EQ(len, pages[0] * psz);
+	ASSERT_EQ(len, pages[1] * psz);
+	set_slots(_metadata, p[1], DEF_SLOTS);
+	expect_works(_metadata, p);
+	free(writer.buf);
+	free(reader.buf);
+	lazy_free(&l);
+}
+
+TEST_F_TIMEOUT(copy, stuck_waiter, LONG_TIMEOUT)
+{
+	const char *reason;
+	ssize_t page;
+	int uffd;
+
+	uffd = uffd_open(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	for (page = 2; page < 8; page++)
+		stuck_waiter(_metadata, self->p, uffd, 2, page);
+	for (page = 4; page < 16; page += 3)
+		stuck_waiter(_metadata, self->p, uffd, 4, page);
+	close(uffd);
+}
+
+/* A waiter has not as much prepared as there may be room for later. */
+TEST_F_TIMEOUT(copy, stuck_waiter_huge, LONG_TIMEOUT)
+{
+	const char *reason;
+	ssize_t page;
+	int uffd;
+
+	if (fcntl(self->p[1], F_SETPIPE_SZ, (int)(2 * DEF_SLOTS * psz)) < 0)
+		SKIP(return, "cannot make a pipe of 32 pages: %s", strerror(errno));
+	uffd = uffd_open(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	for (page = DEF_SLOTS; page < 64; page += page < 20 ? 1 : 9)
+		stuck_waiter(_metadata, self->p, uffd, 32, page);
+	close(uffd);
+}
+
+/*
+ * What a writer saw of the pipe before it copied its data may be out of date
+ * when it takes the mutex.  Get it stuck in between, and change the pipe.
+ */
+struct guess {
+	ssize_t before;	/* bytes in the pipe at first */
+	ssize_t drain;	/* of these, are read */
+	ssize_t add;	/* are written by another writer then */
+};
+
+static void wrong_guess(struct __test_metadata *_metadata, const int p[2], int fd,
+			int uffd, const struct guess *g, ssize_t len, ssize_t missing)
+{
+	ssize_t used, total = g->before - g->drain + g->add + len;
+	struct lazy l;
+
+	put(_metadata, p[1], g->before, 1, 0);
+	lazy_alloc(_metadata, &l, uffd, len, 1, g->before + g->add);
+	lazy_start(_metadata, &l, fd, 1ull << missing);
+	get(_metadata, p[0], g->drain, 1, 0);
+	put(_metadata, p[1], g->add, 1, g->before);
+	ASSERT_EQ(total - len, nr_bytes(_metadata, p[0]));
+	lazy_resolve(_metadata, &l);
+	io_join(_metadata, &l.writer);
+	ASSERT_EQ(len, l.writer.ret) {
+		TH_LOG("before %zd, drain %zd, add %zd, page %zd: %s", g->before,
+		       g->drain, g->add, missing, strerror(l.writer.err));
+	}
+	ASSERT_EQ(total, nr_bytes(_metadata, p[0]));
+
+	/* No more slots than it takes if nothing is merged */
+	used = DEF_SLOTS - fill_slots(_metadata, p[1]);
+	ASSERT_LE(used, (g->before + psz - 1) / psz + (g->add + psz - 1) / psz +
+			(len + psz - 1) / psz);
+	get(_metadata, p[0], total, 1, g->drain);
+	drain_filler(_metadata, p[0], DEF_SLOTS - used);
+	expect_works(_metadata, p);
+	lazy_free(&l);
+}
+
+TEST_F_TIMEOUT(copy, wrong_guess_merge, LONG_TIMEOUT)
+{
+	/* The write has 200 bytes which may be merged. */
+	const struct guess guesses[] = {
+		{ 100, 0, 0 },
+		/* There was something to merge with, but it is gone... */
+		{ 100, 100, 0 },
+		/* ...or is less, which does not make more room... */
+		{ 100, 50, 0 },
+		{ psz - 200, psz - 201, 0 },
+		{ psz - 199, psz - 200, 0 },
+		/* ...or there is just room, or no more, or another page. */
+		{ 100, 0, psz - 300 },
+		{ 100, 0, psz - 299 },
+		{ 100, 0, psz - 100 },
+		{ 100, 0, psz },
+		{ 100, 0, psz + 100 },
+		{ 100, 0, 2 * psz - 100 },
+		{ 100, 100, 300 },
+		{ 100, 100, psz - 1 },
+		/* There was nothing to merge with, or no room, but is now. */
+		{ 0, 0, 1 },
+		{ 0, 0, 100 },
+		{ 0, 0, psz },
+		{ 0, 0, 3 * psz + 50 },
+		{ psz - 199, 0, psz },
+		{ psz - 199, 0, psz + 20 },
+		{ psz - 199, psz - 199, 20 },
+	};
+	ssize_t i, page, len = 2 * psz + 200;
+	const char *reason;
+	int uffd, fd;
+
+	uffd = uffd_open_unlocked(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	fd = reopen_nonblock(_metadata, self->p[1]);
+	for (i = 0; i < ARRAY_SIZE(guesses); i++) {
+		for (page = 0; page < 3; page++) {
+			wrong_guess(_metadata, self->p, self->p[1], uffd,
+				    &guesses[i], len, page);
+			wrong_guess(_metadata, self->p, fd, uffd, &guesses[i],
+				    len, page);
+		}
+		/* Nothing is prepared but what is merged, or all of it. */
+		wrong_guess(_metadata, self->p, fd, uffd, &guesses[i], psz + 200, 0);
+		wrong_guess(_metadata, self->p, fd, uffd, &guesses[i], 2 * psz, 1);
+	}
+	close(fd);
+	close(uffd);
+}
+
+TEST_F_TIMEOUT(copy, wrong_guess_resize, LONG_TIMEOUT)
+{
+	const ssize_t slots[] = { 1, 2, 4, 16, 64 };
+	const char *reason;
+	ssize_t i, j, k;
+	int uffd;
+
+	if (fcntl(self->p[1], F_SETPIPE_SZ, (int)(64 * psz)) < 0)
+		SKIP(return, "cannot make a pipe of 64 pages: %s", strerror(errno));
+	uffd = uffd_open_unlocked(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	for (i = 0; i < ARRAY_SIZE(slots); i++) {
+		for (j = 0; j < ARRAY_SIZE(slots); j++) {
+			for (k = 0; k < 4; k++) {
+				const ssize_t before = k & 1 ? 100 : 0;
+				const ssize_t len = 20 * psz + 200;
+				ssize_t page = k & 2 ? slots[i] - 1 : 0;
+				struct lazy l;
+
+				set_slots(_metadata, self->p[1], slots[i]);
+				put(_metadata, self->p[1], before, 1, 0);
+				lazy_alloc(_metadata, &l, uffd, len, 1, before);
+				/* At most what fits is copied so far. */
+				lazy_start(_metadata, &l, self->p[1],
+					   1ull << min(page, 15));
+				set_slots(_metadata, self->p[1], slots[j]);
+				lazy_resolve(_metadata, &l);
+				if (slots[j] < 20)
+					io_wait_blocked(_metadata, &l.writer);
+				get(_metadata, self->p[0], before + len, 1, 0);
+				io_join(_metadata, &l.writer);
+				ASSERT_EQ(len, l.writer.ret);
+				expect_empty(_metadata, self->p[0]);
+				lazy_free(&l);
+			}
+		}
+	}
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	expect_works(_metadata, self->p);
+	close(uffd);
+}
+
+/* Write what is left of a write which was cut short, and expect all of it. */
+static void expect_retry(struct __test_metadata *_metadata, const int p[2],
+			 struct lazy *l, ssize_t before)
+{
+	ssize_t done = max(l->writer.ret, 0);
+
+	ASSERT_EQ(before + done, nr_bytes(_metadata, p[0]));
+	ASSERT_EQ(l->writer.len - done,
+		  write(p[1], l->map + done, l->writer.len - done));
+	get(_metadata, p[0], before + l->writer.len, 1, 0);
+	expect_works(_metadata, p);
+	lazy_free(l);
+}
+
+/* There was room for all, but now there is for fewer pages: @room. */
+static void full_nonblock(struct __test_metadata *_metadata, const int p[2], int fd,
+			  int uffd, ssize_t len, ssize_t page, ssize_t room)
+{
+	ssize_t slots = nr_slots(p[1]);
+	struct lazy l;
+
+	lazy_alloc(_metadata, &l, uffd, len, 1, 0);
+	lazy_start(_metadata, &l, fd, 1ull << page);
+	ASSERT_EQ(slots, fill_slots(_metadata, p[1]));
+	drain_filler(_metadata, p[0], room);
+	lazy_resolve(_metadata, &l);
+	io_join(_metadata, &l.writer);
+	if (room) {
+		ASSERT_EQ(room * psz, l.writer.ret);
+	} else {
+		ASSERT_EQ(-1, l.writer.ret);
+		ASSERT_EQ(EAGAIN, l.writer.err);
+	}
+	drain_filler(_metadata, p[0], slots - room);
+	expect_retry(_metadata, p, &l, 0);
+}
+
+/* The odd bytes cannot be merged any more, either. */
+static void full_nonblock_merge(struct __test_metadata *_metadata, const int p[2],
+				int fd, int uffd, ssize_t len, ssize_t page)
+{
+	ssize_t slots = nr_slots(p[1]);
+	struct lazy l;
+
+	put(_metadata, p[1], 100, 2, 0);
+	lazy_alloc(_metadata, &l, uffd, len, 1, 0);
+	lazy_start(_metadata, &l, fd, 1ull << page);
+	ASSERT_EQ(slots - 1, fill_slots(_metadata, p[1]));
+	lazy_resolve(_metadata, &l);
+	io_join(_metadata, &l.writer);
+	ASSERT_EQ(-1, l.writer.ret);
+	ASSERT_EQ(EAGAIN, l.writer.err);
+	get(_metadata, p[0], 100, 2, 0);
+	drain_filler(_metadata, p[0], slots - 1);
+	expect_retry(_metadata, p, &l, 0);
+}
+
+/* They can, but then there are fewer slots. */
+static void full_nonblock_shrink(struct __test_metadata *_metadata, const int p[2],
+				 int fd, int uffd, ssize_t len, ssize_t page,
+				 ssize_t room)
+{
+	ssize_t slots = nr_slots(p[1]);
+	ssize_t used = slots / 2 - 1 - room;
+	struct lazy l;
+	ssize_t i;
+
+	for (i = 0; i < used; i++)
+		put(_metadata, p[1], psz, FILLER, 0);
+	put(_metadata, p[1], 100, 1, 0);
+	lazy_alloc(_metadata, &l, uffd, len, 1, 100);
+	lazy_start(_metadata, &l, fd, 1ull << page);
+	set_slots(_metadata, p[1], slots / 2);
+	lazy_resolve(_metadata, &l);
+	io_join(_metadata, &l.writer);
+	ASSERT_EQ(room * psz + len % psz, l.writer.ret);
+	drain_filler(_metadata, p[0], used);
+	set_slots(_metadata, p[1], slots);
+	expect_retry(_metadata, p, &l, 100);
+}
+
+/* A write that blocks has to wait, with room for some or for nothing. */
+static void full_block(struct __test_metadata *_metadata, const int p[2], int uffd,
+		       ssize_t before, ssize_t len, ssize_t page, ssize_t room)
+{
+	ssize_t used = nr_slots(p[1]) - (before ? 1 : 0);
+	ssize_t bytes;
+	struct lazy l;
+
+	put(_metadata, p[1], before, 2, 0);
+	lazy_alloc(_metadata, &l, uffd, len, 1, 0);
+	/* What it does not keep prepared, it has to find in its segments again. */
+	l.writer.seg = room & 1 ? psz / 3 + 1 : 0;
+	lazy_start(_metadata, &l, p[1], 1ull << page);
+	ASSERT_EQ(used, fill_slots(_metadata, p[1]));
+	if (room) {
+		get(_metadata, p[0], before, 2, 0);
+		drain_filler(_metadata, p[0], before ? room - 1 : room);
+		used -= before ? room - 1 : room;
+		before = 0;
+	}
+	lazy_resolve(_metadata, &l);
+	io_wait_blocked(_metadata, &l.writer);
+	bytes = nr_bytes(_metadata, p[0]) - used * psz - before;
+	/* Which of its bytes come first depends on what was prepared. */
+	if (bytes != room * psz)
+		ASSERT_EQ(max(room - 1, 0) * psz + len % psz, bytes);
+	get(_metadata, p[0], before, 2, 0);
+	drain_filler(_metadata, p[0], used);
+	get(_metadata, p[0], len, 1, 0);
+	io_join(_metadata, &l.writer);
+	ASSERT_EQ(len, l.writer.ret);
+	expect_works(_metadata, p);
+	lazy_free(&l);
+}
+
+TEST_F_TIMEOUT(copy, wrong_guess_full, LONG_TIMEOUT)
+{
+	const char *reason;
+	int uffd, fd;
+	ssize_t i;
+
+	uffd = uffd_open_unlocked(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	fd = reopen_nonblock(_metadata, self->p[1]);
+
+	/* Every page is missing once for each number of slots that are free. */
+	for (i = 0; i < 5 * 5; i++) {
+		ssize_t len = 4 * psz + 200, page = i / 5, room = i % 5;
+
+		full_nonblock(_metadata, self->p, fd, uffd, len, page, room);
+		full_block(_metadata, self->p, uffd, 0, len, page, room);
+		full_block(_metadata, self->p, uffd, 100, len, page, room);
+		if (room < 4)
+			full_nonblock_shrink(_metadata, self->p, fd, uffd, len,
+					     page, room);
+		if (!room)
+			full_nonblock_merge(_metadata, self->p, fd, uffd, len, page);
+	}
+	close(fd);
+	close(uffd);
+}
+
+/* The same with more pages than what a writer keeps while it waits */
+TEST_F_TIMEOUT(copy, wrong_guess_full_huge, LONG_TIMEOUT)
+{
+	const ssize_t pages[] = { 0, 15, 16, 30 };
+	const ssize_t rooms[] = { 0, 1, 14, 15, 16, 17, 29 };
+	const char *reason;
+	int uffd, fd;
+	ssize_t i;
+
+	if (fcntl(self->p[1], F_SETPIPE_SZ, (int)(64 * psz)) < 0)
+		SKIP(return, "cannot make a pipe of 64 pages: %s", strerror(errno));
+	uffd = uffd_open_unlocked(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	fd = reopen_nonblock(_metadata, self->p[1]);
+
+	/* Else the pipe cannot be changed while the last pages are missing. */
+	if (!stuck_is_unlocked(_metadata, self->p, uffd, 30 * psz + 200, 30))
+		SKIP(return, "this kernel copies some with the mutex held");
+
+	for (i = 0; i < ARRAY_SIZE(pages) * ARRAY_SIZE(rooms); i++) {
+		ssize_t page = pages[i / ARRAY_SIZE(rooms)];
+		ssize_t room = rooms[i % ARRAY_SIZE(rooms)];
+		ssize_t len = 30 * psz + 200;
+
+		full_nonblock(_metadata, self->p, fd, uffd, len, page, room);
+		full_block(_metadata, self->p, uffd, 0, len, page, room);
+		full_block(_metadata, self->p, uffd, 100, len, page, room);
+		full_nonblock_shrink(_metadata, self->p, fd, uffd, len, page, room);
+		if (!room)
+			full_nonblock_merge(_metadata, self->p, fd, uffd, len, page);
+	}
+	close(fd);
+	close(uffd);
+}
+
+TEST_F_TIMEOUT(copy, wrong_guess_no_reader, LONG_TIMEOUT)
+{
+	const char *reason;
+	int uffd, i, n = 0;
+
+	uffd = uffd_open_unlocked(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	count_signals(_metadata, SIGPIPE, 0);
+	for (i = 0; i < 24; i++) {
+		struct lazy l;
+		int p[2];
+
+		ASSERT_EQ(0, pipe2(p, O_CLOEXEC | (i & 1 ? O_NONBLOCK : 0)));
+		put(_metadata, p[1], i & 2 ? 100 : 0, 1, 0);
+		lazy_alloc(_metadata, &l, uffd, 2 * psz + (i & 4 ? 200 : 0), 1, 100);
+		lazy_start(_metadata, &l, p[1], 1ull << i / 8 % l.nr);
+		ASSERT_EQ(0, close(p[0]));
+		ASSERT_EQ(n, signals());
+		lazy_resolve(_metadata, &l);
+		io_join(_metadata, &l.writer);
+		ASSERT_EQ(-1, l.writer.ret);
+		ASSERT_EQ(EPIPE, l.writer.err);
+		ASSERT_EQ(++n, signals());
+		lazy_free(&l);
+
+		/* Nothing was added to what there was. */
+		ASSERT_EQ(i & 2 ? 100 : 0, nr_bytes(_metadata, p[1]));
+		close(p[1]);
+	}
+	expect_works(_metadata, self->p);
+	close(uffd);
+}
+
+TEST_F_TIMEOUT(copy, wrong_guess_packets, LONG_TIMEOUT)
+{
+	unsigned char *buf = alloc_buf(_metadata, 8 * psz);
+	const ssize_t len = 2 * psz + 200;
+	const char *reason;
+	struct lazy l;
+	ssize_t page;
+	int uffd, i;
+
+	uffd = uffd_open_unlocked(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+
+	for (i = 0; i < 12; i++) {
+		ssize_t before = i & 1 ? 100 : 0;
+		bool to_packets = i & 2;
+
+		page = i / 4;
+		/* What is in the pipe is stream bytes in any case. */
+		put(_metadata, self->p[1], before, 1, 0);
+		set_flag(_metadata, self->p[1], O_DIRECT, !to_packets);
+		lazy_alloc(_metadata, &l, uffd, len, 1, before);
+		lazy_start(_metadata, &l, self->p[1], 1ull << page);
+		set_flag(_metadata, self->p[1], O_DIRECT, to_packets);
+		lazy_resolve(_metadata, &l);
+		io_join(_metadata, &l.writer);
+		ASSERT_EQ(len, l.writer.ret);
+
+		/* 300 or no stream bytes, and two or three packets. */
+		if (to_packets && before) {
+			ASSERT_EQ(psz + 300, read(self->p[0], buf, 8 * psz));
+			ASSERT_EQ(-1, mismatch(buf, psz + 300, 1, 0));
+			ASSERT_EQ(psz, read(self->p[0], buf, 8 * psz));
+			ASSERT_EQ(-1, mismatch(buf, psz, 1, psz + 300));
+		} else if (to_packets) {
+			for (ssize_t pos = 0; pos < len; pos += psz) {
+				ssize_t want = min(psz, len - pos);
+
+				ASSERT_EQ(want, read(self->p[0], buf, 8 * psz));
+				ASSERT_EQ(-1, mismatch(buf, want, 1, pos));
+			}
+		} else {
+			ASSERT_EQ(before + len, read(self->p[0], buf, 8 * psz));
+			ASSERT_EQ(-1, mismatch(buf, before + len, 1, 0));
+		}
+		set_flag(_metadata, self->p[1], O_DIRECT, false);
+		expect_works(_metadata, self->p);
+		lazy_free(&l);
+	}
+
+	/*
+	 * Packets all along, but the stream bytes are gone which the odd bytes
+	 * were to be merged with.  How long the packets are is unspecified.
+	 */
+	for (page = 0; page < 3; page++) {
+		ssize_t got = 0;
+
+		put(_metadata, self->p[1], 100, 1, 0);
+		set_flag(_metadata, self->p[1], O_DIRECT, true);
+		lazy_alloc(_metadata, &l, uffd, len, 1, 100);
+		lazy_start(_metadata, &l, self->p[1], 1ull << page);
+		get(_metadata, self->p[0], 100, 1, 0);
+		lazy_resolve(_metadata, &l);
+		io_join(_metadata, &l.writer);
+		ASSERT_EQ(len, l.writer.ret);
+		for (i = 0; i < 3; i++) {
+			ssize_t ret = read(self->p[0], buf, 8 * psz);
+
+			ASSERT_GT(ret, 0);
+			ASSERT_LE(ret, psz);
+			ASSERT_EQ(-1, mismatch(buf, ret, 1, 100 + got));
+			got += ret;
+		}
+		ASSERT_EQ(len, got);
+		set_flag(_metadata, self->p[1], O_DIRECT, false);
+		expect_works(_metadata, self->p);
+		lazy_free(&l);
+	}
+
+	/* The only slot which can be merged with becomes a packet. */
+	for (page = 0; page < 3; page++) {
+		put(_metadata, self->p[1], 100, 1, 0);
+		lazy_alloc(_metadata, &l, uffd, len, 1, 0);
+		lazy_start(_metadata, &l, self->p[1], 1ull << page);
+		get(_metadata, self->p[0], 100, 1, 0);
+		set_flag(_metadata, self->p[1], O_DIRECT, true);
+		put(_metadata, self->p[1], 30, 2, 0);
+		set_flag(_metadata, self->p[1], O_DIRECT, false);
+		lazy_resolve(_metadata, &l);
+		io_join(_metadata, &l.writer);
+		ASSERT_EQ(len, l.writer.ret);
+		ASSERT_EQ(30, read(self->p[0], buf, 8 * psz));
+		ASSERT_EQ(-1, mismatch(buf, 30, 2, 0));
+		get(_metadata, self->p[0], len, 1, 0);
+		expect_works(_metadata, self->p);
+		lazy_free(&l);
+	}
+	close(uffd);
+	free(buf);
+}
+
+/* A page of the buffer is not accessible, but what was copied before counts. */
+TEST_F_TIMEOUT(copy, wrong_guess_efault, LONG_TIMEOUT)
+{
+	const char *reason;
+	ssize_t i;
+	int uffd;
+
+	uffd = uffd_open_unlocked(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+
+	for (i = 0; i < 6; i++) {
+		ssize_t before = i & 1 ? 100 : 0;
+		ssize_t bad = 1 + i / 2;
+		struct lazy l;
+
+		put(_metadata, self->p[1], 100, 1, 0);
+		lazy_alloc(_metadata, &l, uffd, 3 * psz + 200, 1, before);
+		lazy_arm(_metadata, &l, 1);
+		ASSERT_EQ(0, mprotect(l.map + bad * psz, psz, PROT_NONE));
+		l.writer.fd = self->p[1];
+		io_start(_metadata, &l.writer);
+		lazy_wait_stuck(_metadata, &l);
+		/* Either it cannot be merged any more, or not with the first. */
+		get(_metadata, self->p[0], 100, 1, 0);
+		put(_metadata, self->p[1], before, 1, 0);
+		lazy_resolve(_metadata, &l);
+		io_join(_metadata, &l.writer);
+
+		/* Pages of the stream are those of the buffer, or are not. */
+		if (before || l.writer.ret != bad * psz)
+			ASSERT_EQ((bad - 1) * psz + 200, l.writer.ret);
+		ASSERT_EQ(0, mprotect(l.map + bad * psz, psz, PROT_READ | PROT_WRITE));
+		expect_retry(_metadata, self->p, &l, before);
+	}
 	close(uffd);
 }
 
@@ -2872,6 +4192,183 @@ TEST_F_TIMEOUT(pipe, memcg_failed_writes, LONG_TIMEOUT)
 	free(io.buf);
 }
 
+/*
+ * A process of its own, so that it can be killed, but with this memory.  It must
+ * not touch errno, nor anything else of this thread.
+ */
+static int victim_main(void *arg)
+{
+	struct io *io = arg;
+
+	syscall(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	syscall(__NR_write, io->fd, io->buf, io->len);
+	return 0;
+}
+
+static pid_t victim_start(struct __test_metadata *_metadata, struct io *io,
+			  unsigned char *stack_end)
+{
+	pid_t pid = clone(victim_main, stack_end, CLONE_VM | SIGCHLD, io);
+
+	ASSERT_GT(pid, 0);
+	return pid;
+}
+
+static void victim_kill(struct __test_metadata *_metadata, pid_t pid)
+{
+	int status;
+
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFSIGNALED(status));
+	ASSERT_EQ(SIGKILL, WTERMSIG(status));
+}
+
+/* Writes which end early, each in its own way, @loops times */
+static void mixed_failures(struct __test_metadata *_metadata, int uffd, bool unlocked,
+			   int loops)
+{
+	const ssize_t stack_len = 64 * 1024, len = 3 * psz + 200;
+	unsigned char *stack = alloc_buf(_metadata, stack_len) + stack_len;
+	struct guarded bad;
+	struct lazy l;
+	int p[2], q[2];
+	int fd, i;
+
+	ASSERT_EQ(0, pipe2(p, O_CLOEXEC));
+	ASSERT_EQ(0, pipe2(q, O_CLOEXEC));
+	close(q[0]);
+	set_slots(_metadata, p[1], 4);
+	fd = reopen_nonblock(_metadata, p[1]);
+	lazy_alloc(_metadata, &l, uffd, len, 1, 100);
+	/* The third page is bad. */
+	guarded_alloc(_metadata, &bad, 2 * psz + 50, 2 * psz, false);
+	fill(bad.buf, 2 * psz + 50, 1, 100);
+
+	for (i = 0; i < loops; i++) {
+		ssize_t odd = i & 1 ? 200 : 0;
+		ssize_t before = i & 2 ? 100 : 0;
+		pid_t pid;
+
+		l.writer.len = 3 * psz + odd;
+
+		/* Killed while it is stuck, in any page */
+		put(_metadata, p[1], before, 1, 0);
+		lazy_arm(_metadata, &l, 1ull << i % 3);
+		l.writer.fd = p[1];
+		pid = victim_start(_metadata, &l.writer, stack);
+		ASSERT_TRUE(WAIT_FOR(lazy_fault(_metadata, &l) >= 0));
+		victim_kill(_metadata, pid);
+		lazy_resolve(_metadata, &l);
+		/* On old kernels, what it had merged or the pages before count. */
+		get(_metadata, p[0], before, 1, 0);
+		get(_metadata, p[0], nr_bytes(_metadata, p[0]), 1, 100);
+
+		/* Killed while it waits for room */
+		ASSERT_EQ(4, fill_slots(_metadata, p[1]));
+		pid = victim_start(_metadata, &l.writer, stack);
+		ASSERT_TRUE(WAIT_FOR(task_state(pid) == 'S'));
+		victim_kill(_metadata, pid);
+		drain_filler(_metadata, p[0], 4);
+		expect_empty(_metadata, p[0]);
+
+		/* EFAULT after two pages, and EPIPE and EAGAIN */
+		put(_metadata, p[1], before, 1, 0);
+		ASSERT_EQ((before ? psz : 2 * psz) + (before ? 200 : 0),
+			  write(fd, bad.buf, 2 * psz + 200));
+		get(_metadata, p[0], before, 1, 0);
+		get(_metadata, p[0], nr_bytes(_metadata, p[0]), 1, 100);
+		ASSERT_EQ(-1, write(q[1], l.map, l.writer.len));
+		ASSERT_EQ(EPIPE, errno);
+		ASSERT_EQ(4, fill_slots(_metadata, p[1]));
+		ASSERT_EQ(-1, write(fd, l.map, l.writer.len));
+		ASSERT_EQ(EAGAIN, errno);
+		drain_filler(_metadata, p[0], 4);
+
+		/* Large and odd writes which succeed */
+		put(_metadata, p[1], before, 1, 0);
+		ASSERT_EQ(l.writer.len - psz, write(fd, l.map, l.writer.len - psz));
+		get(_metadata, p[0], before, 1, 0);
+		get(_metadata, p[0], l.writer.len - psz, 1, 100);
+		expect_empty(_metadata, p[0]);
+		if (!unlocked)
+			continue;
+
+		/* The pipe became full, or nobody reads it any more. */
+		put(_metadata, p[1], before, 1, 0);
+		lazy_start(_metadata, &l, fd, 1ull << i % 3);
+		get(_metadata, p[0], before, 1, 0);
+		ASSERT_EQ(4, fill_slots(_metadata, p[1]));
+		if (i & 4)
+			drain_filler(_metadata, p[0], 1);
+		if (i & 8)
+			close(p[0]);
+		lazy_resolve(_metadata, &l);
+		io_join(_metadata, &l.writer);
+		if (i & 8) {
+			ASSERT_EQ(-1, l.writer.ret);
+			ASSERT_EQ(EPIPE, l.writer.err);
+			close(p[1]);
+			close(fd);
+			ASSERT_EQ(0, pipe2(p, O_CLOEXEC));
+			set_slots(_metadata, p[1], 4);
+			fd = reopen_nonblock(_metadata, p[1]);
+			continue;
+		}
+		drain_filler(_metadata, p[0], i & 4 ? 3 : 4);
+		if (i & 4) {
+			/* What was meant to be merged may be a slot. */
+			ASSERT_GT(l.writer.ret, 0);
+			get(_metadata, p[0], l.writer.ret, 1, 100);
+		} else {
+			ASSERT_EQ(-1, l.writer.ret);
+			ASSERT_EQ(EAGAIN, l.writer.err);
+		}
+		expect_empty(_metadata, p[0]);
+	}
+	set_slots(_metadata, p[1], DEF_SLOTS);
+	expect_works(_metadata, p);
+	close(p[0]);
+	close(p[1]);
+	close(q[1]);
+	close(fd);
+	guarded_free(&bad);
+	lazy_free(&l);
+	free(stack - stack_len);
+}
+
+/*
+ * The same as memcg_failed_writes with writers which are killed, or find another
+ * pipe than they had prepared for.
+ */
+TEST_F_TIMEOUT(pipe, memcg_mixed_failures, 2 * LONG_TIMEOUT)
+{
+	const int loops = 512;
+	const char *reason;
+	bool unlocked;
+	long before;
+	int uffd;
+
+	if (!variant->child_memcg)
+		SKIP(return, "needs a memory cgroup of its own");
+	uffd = uffd_open(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+
+	unlocked = copies_unlocked(_metadata, uffd);
+	pin_to_cpu();
+	signal(SIGPIPE, SIG_IGN);
+	/* Whatever is allocated only once should not count. */
+	mixed_failures(_metadata, uffd, unlocked, 16);
+	before = memcg_current(_metadata, self->child.memcg);
+	mixed_failures(_metadata, uffd, unlocked, loops);
+	ASSERT_TRUE(WAIT_FOR(memcg_current(_metadata, self->child.memcg) <
+			     before + (long)(loops / 4 * psz))) {
+		TH_LOG("was %ld, is %ld", before, memcg_current(_metadata, self->child.memcg));
+	}
+	close(uffd);
+}
+
 /* Named pipes are written to by the same code. */
 TEST_F(pipe, fifo)
 {
@@ -2946,47 +4443,218 @@ TEST_F_TIMEOUT(pipe, blocking_stream, LONG_TIMEOUT)
 	free(buf);
 }
 
-/* They are interleaved somehow, but each keeps its order. */
-TEST_F_TIMEOUT(pipe, two_blocking_streams, LONG_TIMEOUT)
+/*
+ * Several writers of @len bytes each: they are interleaved somehow, but each
+ * keeps its order.
+ */
+static void blocking_streams(struct __test_metadata *_metadata, const int p[2],
+			     ssize_t nr, ssize_t len, const ssize_t *lens,
+			     ssize_t nr_lens)
 {
-	const ssize_t len = 40 * psz + 77;
 	unsigned char *buf = alloc_buf(_metadata, 5 * psz);
-	ssize_t pos[2] = {}, got = 0, i, j;
+	ssize_t pos[MAX_WRITERS] = {}, got = 0, i, j;
+	struct io io[MAX_WRITERS];
 	unsigned int rnd = 1;
-	struct io io[2];
 
-	set_slots(_metadata, self->p[1], DEF_SLOTS);
-	for (i = 0; i < 2; i++) {
-		io_init_write(_metadata, &io[i], self->p[1], len, i, 0);
-		/* The top bit tells whose byte it is. */
+	ASSERT_LE(nr, MAX_WRITERS);
+	for (i = 0; i < nr; i++) {
+		io_init_write(_metadata, &io[i], p[1], len, i, 0);
+		/* The top bits tell whose byte it is. */
 		for (j = 0; j < len; j++)
-			io[i].buf[j] = (io[i].buf[j] & 0x7f) | i << 7;
+			io[i].buf[j] = (io[i].buf[j] & 0x3f) | i << 6;
+		io[i].all = true;
+		io[i].lens = lens;
+		io[i].nr_lens = nr_lens;
 	}
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < nr; i++)
 		io_start(_metadata, &io[i]);
-	while (got < 2 * len) {
-		ssize_t want = min(1 + next_random(&rnd) % (5 * psz), 2 * len - got);
-		ssize_t ret = read(self->p[0], buf, want);
+	while (got < nr * len) {
+		ssize_t want = min(1 + next_random(&rnd) % (5 * psz), nr * len - got);
+		ssize_t ret = read(p[0], buf, want);
 
 		ASSERT_GT(ret, 0);
 		for (j = 0; j < ret; j++) {
-			i = buf[j] >> 7;
-			if (pos[i] >= len || buf[j] != io[i].buf[pos[i]])
+			i = buf[j] >> 6;
+			if (i >= nr || pos[i] >= len || buf[j] != io[i].buf[pos[i]])
 				break;
 			pos[i]++;
 		}
 		ASSERT_EQ(ret, j) {
-			TH_LOG("byte %zd of writer %zd is wrong", pos[i], i);
+			TH_LOG("a byte is wrong, which may be that of writer %zd", i);
 		}
 		got += ret;
 	}
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < nr; i++) {
 		io_join(_metadata, &io[i]);
 		ASSERT_EQ(len, io[i].ret);
 		free(io[i].buf);
 	}
-	expect_works(_metadata, self->p);
 	free(buf);
+}
+
+TEST_F_TIMEOUT(pipe, two_blocking_streams, LONG_TIMEOUT)
+{
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	blocking_streams(_metadata, self->p, 2, 40 * psz + 77, NULL, 0);
+	expect_works(_metadata, self->p);
+}
+
+/* Writes whose odd bytes may be merged, or not any more */
+TEST_F_TIMEOUT(copy, odd_streams, LONG_TIMEOUT)
+{
+	const ssize_t lens[] = {
+		psz + 1, 2 * psz - 3, 100, 3 * psz + 500, psz, 2 * psz + 9,
+		psz / 2 + 1, psz + psz / 2,
+	};
+	struct resizer r = { .fd = self->p[1] };
+	pthread_t thread;
+	ssize_t i;
+
+	for (i = 2; i <= DEF_SLOTS; i *= 2) {
+		set_slots(_metadata, self->p[1], i);
+		blocking_streams(_metadata, self->p, 3, 60 * psz + 77, lens,
+				 ARRAY_SIZE(lens));
+		expect_empty(_metadata, self->p[0]);
+	}
+
+	if (fcntl(self->p[1], F_SETPIPE_SZ, (int)(64 * psz)) < 0)
+		SKIP(return, "cannot make a pipe of 64 pages: %s", strerror(errno));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, resize_thread, &r));
+	for (i = 0; i < 4; i++) {
+		blocking_streams(_metadata, self->p, 3, 100 * psz + 77, lens,
+				 ARRAY_SIZE(lens));
+		expect_empty(_metadata, self->p[0]);
+	}
+	ASSERT_TRUE(WAIT_FOR(__atomic_load_n(&r.ok, __ATOMIC_RELAXED) > 7));
+	__atomic_store_n(&r.stop, true, __ATOMIC_RELEASE);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_EQ(0, r.bad);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	expect_works(_metadata, self->p);
+}
+
+/*
+ * Writers of whole pages, each of which is a record.  They use pages again which
+ * were read a moment ago.
+ */
+struct page_writer {
+	struct __test_metadata *_metadata;
+	pthread_t thread;
+	int fd;
+	unsigned int id;
+	unsigned int count;
+	unsigned int pages;	/* per write */
+};
+
+static void *page_writer_thread(void *arg)
+{
+	struct page_writer *w = arg;
+	struct __test_metadata *_metadata = w->_metadata;
+	unsigned char *buf = alloc_buf(_metadata, w->pages * psz);
+	unsigned int seq, i;
+
+	for (seq = 0; seq < w->count; seq += w->pages) {
+		for (i = 0; i < w->pages; i++)
+			record_fill(buf + i * psz, psz, w->id, seq + i);
+		ASSERT_EQ((ssize_t)(w->pages * psz), write(w->fd, buf, w->pages * psz));
+	}
+	free(buf);
+	return NULL;
+}
+
+/* Read @len bytes, which are whole pages, and verify them. */
+static void get_pages(struct __test_metadata *_metadata, int fd, unsigned char *buf,
+		      ssize_t len, ssize_t chunk, unsigned int *next_seq)
+{
+	ssize_t got = 0;
+
+	while (got < len) {
+		ssize_t ret = read(fd, buf + got, min(chunk, len - got));
+
+		ASSERT_GT(ret, 0);
+		got += ret;
+	}
+	expect_records(_metadata, buf, len, next_seq);
+}
+
+/* With @q, copies of some pages are kept there for a while. */
+static void page_writers(struct __test_metadata *_metadata, const int p[2],
+			 const int *q, ssize_t slots)
+{
+	unsigned char *buf = alloc_buf(_metadata, 8 * psz);
+	unsigned char *copy = alloc_buf(_metadata, 8 * psz);
+	unsigned char *held = alloc_buf(_metadata, 8 * psz);
+	const unsigned int pages[] = { 1, 2, 1 };
+	struct page_writer w[ARRAY_SIZE(pages)];
+	unsigned int next_seq[MAX_WRITERS] = {};
+	ssize_t total = 0, got = 0, kept = 0;
+	unsigned int i, rnd = slots;
+
+	set_slots(_metadata, p[1], slots);
+	for (i = 0; i < ARRAY_SIZE(w); i++) {
+		w[i]._metadata = _metadata;
+		w[i].fd = p[1];
+		w[i].id = i;
+		w[i].pages = pages[i];
+		w[i].count = 600;
+		total += w[i].count * psz;
+		ASSERT_EQ(0, pthread_create(&w[i].thread, NULL, page_writer_thread, &w[i]));
+	}
+	while (got < total) {
+		ssize_t len = psz * (1 + next_random(&rnd) % 8);
+		/* One page of two is emptied by more than one read. */
+		ssize_t chunk = next_random(&rnd) % 2 ? psz / 2 + 1 : 8 * psz;
+
+		len = min(len, total - got);
+		if (q && !kept) {
+			kept = tee(p[0], q[1], len, 0);
+			ASSERT_GT(kept, 0);
+			ASSERT_EQ(0, kept % psz);
+			get_pages(_metadata, p[0], held, kept, chunk, next_seq);
+			got += kept;
+		} else {
+			get_pages(_metadata, p[0], buf, len, chunk, next_seq);
+			got += len;
+			/* The writers had the time to overwrite it. */
+			if (kept && next_random(&rnd) % 3 == 0) {
+				ASSERT_EQ(kept, read(q[0], copy, 8 * psz));
+				ASSERT_EQ(0, memcmp(copy, held, kept));
+				kept = 0;
+			}
+		}
+	}
+	if (kept) {
+		ASSERT_EQ(kept, read(q[0], copy, 8 * psz));
+		ASSERT_EQ(0, memcmp(copy, held, kept));
+	}
+	for (i = 0; i < ARRAY_SIZE(w); i++) {
+		ASSERT_EQ(0, pthread_join(w[i].thread, NULL));
+		ASSERT_EQ(w[i].count, next_seq[i]);
+	}
+	free(held);
+	free(copy);
+	free(buf);
+	expect_empty(_metadata, p[0]);
+}
+
+TEST_F_TIMEOUT(copy, recycled_pages_race, LONG_TIMEOUT)
+{
+	page_writers(_metadata, self->p, NULL, 2);
+	page_writers(_metadata, self->p, NULL, 4);
+	page_writers(_metadata, self->p, NULL, DEF_SLOTS);
+	expect_works(_metadata, self->p);
+}
+
+TEST_F_TIMEOUT(copy, recycled_pages_race_tee, LONG_TIMEOUT)
+{
+	int q[2];
+
+	make_pipe(_metadata, q);
+	page_writers(_metadata, self->p, q, 2);
+	page_writers(_metadata, self->p, q, 4);
+	page_writers(_metadata, self->p, q, DEF_SLOTS);
+	expect_works(_metadata, self->p);
+	expect_works(_metadata, q);
 }
 
 TEST_HARNESS_MAIN

@@ -9,12 +9,13 @@ from support import Case, put
 from measure import Measurement, fault, filemap, pid, pipe, row
 
 SIDES = {"write": "mm_page_alloc", "read": "mm_page_free"}
+FAULT = "page_fault_kernel: address=0x7f00deadb000 ip=copy_page_from_iter error_code=0x0"
 
 
 def trace(calls: list[tuple], marked: bool = True, size: int = 65536) -> str:
     """A trace of (call, pages under the mutex, pages beside it, ticks under
     the mutex for each time that it is taken), all calls by one task, between
-    the benchmark's marks."""
+    the benchmark's marks.  Each page under the mutex has a page fault."""
     time, lines = 1000, ["# lost 0", "# tracer: nop"]
     run = f"mode=pair size={size} writers=1 readers=1"
 
@@ -35,6 +36,7 @@ def trace(calls: list[tuple], marked: bool = True, size: int = 65536) -> str:
             before = time
             for _ in range(under):
                 event(f"{SIDES[call]}: {page}")
+                event(FAULT)
             time = before + ticks - 1
             event("lock_release: 00000000aa11bb22 &pipe->mutex")
     if marked:
@@ -54,16 +56,41 @@ class Rows(Case):
         put(self.dir / "pair-memcg.trace", trace([("write", 16, 0, 90), ("read", 0, 16, 80)]))
         put(self.dir / "pressure.trace", trace([("write", 1, 0, 9), ("write", 0, 0, 9), ("write", 0, 7, 9),
                                                 ("read", 1, 0, 9)]))
-        put(self.dir / "stream.trace", trace([("write", 0, 3, 9), ("write", 1, 0, 9), ("read", 0, 0, 9)], size=4096)
-            + trace([("write", 16, 0, 9)]))
+        for size in pipe.STREAMED:
+            put(self.dir / f"stream-{size}.trace",
+                trace([("write", 0, 3, 9), ("write", 1, 0, 9, 9), ("read", 0, 0, 9)]))
         found = {(one["metric"], one["condition"]): one["value"] for one in pipe.counter_rows(self.dir)}
         self.assertEqual(found, {
             ("allocs_under_mutex", "64KiB write"): 14.5, ("allocs_under_mutex", "64KiB write memcg"): 16.0,
             ("allocs_under_mutex", "5w10r pressure"): 0.333333, ("frees_under_mutex", "64KiB read"): 14.5,
             ("frees_under_mutex", "64KiB read memcg"): 0.0, ("frees_under_mutex", "5w10r pressure"): 1.0,
-            ("allocs_under_mutex", "4KiB 1w1r"): 0.5, ("allocs", "4KiB 1w1r"): 2.0,
-            ("allocs_under_mutex", "64KiB 1w1r"): 16.0, ("allocs", "64KiB 1w1r"): 16.0})
+            **{(metric, f"{size} 1w1r"): value for size in pipe.STREAMED.values()
+               for metric, value in (("allocs_under_mutex", 1.0), ("allocs", 2.5), ("mutex_holds", 1.5))}})
         self.assertEqual({one["evidence"] for one in pipe.counter_rows(self.dir)}, {"counter"})
+
+    def test_faults(self):
+        """Page faults under the mutex, by the size in the mark and by call,
+        also where calls are numbers."""
+        raw = trace([("write", 16, 0, 90), ("read", 3, 0, 90)]).replace("sys_write(", "sys_enter: NR 1 (").replace(
+            "sys_read(", "sys_enter: NR 0 (")
+        put(self.dir / "cold.trace",
+            raw + trace([("write", 0, 0, 9), ("write", 1, 0, 9), ("read", 1, 0, 9)], size=4096))
+        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in pipe.fault_rows(self.dir)], [
+            ("faults_under_mutex", "64KiB write", 16.0), ("faults_under_mutex", "64KiB read", 3.0),
+            ("faults_under_mutex", "4KiB write", 0.5), ("faults_under_mutex", "4KiB read", 1.0)])
+
+    def test_no_faults(self):
+        """A trace in which nothing faulted, under the mutex or not, is told."""
+        put(self.dir / "cold.trace", trace([("write", 0, 0, 9), ("read", 0, 0, 9)]))
+        with self.fails("no page faults"):
+            pipe.fault_rows(self.dir)
+
+    def test_stuck(self):
+        """What passed a stuck writer, by size."""
+        put(self.dir / "stuck.json", "".join(json.dumps({"size": size, "count": 1000, "beside": size // 100}) + "\n"
+                                             for size in pipe.STUCK_SIZES))
+        self.assertEqual([(one["unit"], one["condition"], one["value"]) for one in pipe.stuck_rows(self.dir)],
+                         [("of 1000 messages", "10000B", 100.0), ("of 1000 messages", "64KiB", 655.0)])
 
     def test_lost_events(self):
         """A trace that lost events gives no figures."""
@@ -112,13 +139,15 @@ class Rows(Case):
     def test_instructions(self):
         """One row for each line of JSON that the benchmark printed."""
         put(self.dir / "pair.json", "".join(
-            json.dumps({"size": size, "ns_per_op": 2 * size, "best_ns_per_op": size + 0.5, "memcg": False}) + "\n"
+            json.dumps({"size": size, "ns_per_op": 2 * size, "best_ns_per_op": size + 0.5, "memcg": False,
+                        "residue": 0}) + "\n"
             for size in pipe.SIZES) + "not json\n"
-            + json.dumps({"size": 65536, "best_ns_per_op": 7, "memcg": True}) + "\n")
+            + json.dumps({"size": 10000, "best_ns_per_op": 9, "memcg": False, "residue": 100}) + "\n"
+            + json.dumps({"size": 65536, "best_ns_per_op": 7, "memcg": True, "residue": 0}) + "\n")
         found = pipe.instruction_rows(self.dir)
-        self.assertEqual([one["condition"] for one in found], ["1B", "64B", "1KiB", "4KiB", "8KiB", "16KiB", "64KiB",
+        self.assertEqual([one["condition"] for one in found], [*pipe.SIZES.values(), "10000B, 100B in the pipe",
                                                                "64KiB memcg"])
-        self.assertEqual([found[i]["value"] for i in (0, -2, -1)], [1.5, 65536.5, 7.0])
+        self.assertEqual([found[i]["value"] for i in (0, -3, -2, -1)], [1.5, 65536.5, 9.0, 7.0])
         self.assertEqual({(one["metric"], one["evidence"]) for one in found}, {("insn_per_pair", "icount")})
 
     def test_row(self):

@@ -12,8 +12,8 @@ from measure import Measurement, json_lines, row
 from project import Failure
 
 LOCK = "&pipe->mutex"
-SIZES = {1: "1B", 64: "64B", 1024: "1KiB", 4096: "4KiB", 8192: "8KiB", 16384: "16KiB",
-         65536: "64KiB"}
+SIZES = {1: "1B", 64: "64B", 1024: "1KiB", 3000: "3000B", 4096: "4KiB", 8192: "8KiB", 10000: "10000B",
+         16384: "16KiB", 65536: "64KiB"}
 BENCH = "kselftest/pipe/pipe_bench"
 # Other tasks use pipes too: only the benchmark's events are recorded.
 MINE = 'comm == "pipe_bench"'
@@ -21,11 +21,20 @@ LOCK_EVENTS = {"lock/lock_acquired": f'name == "{LOCK}" && {MINE}',
                "lock/lock_release": f'name == "{LOCK}" && {MINE}'}
 CALLS = {"syscalls/sys_enter_write": MINE, "syscalls/sys_enter_read": MINE}
 PAGE_EVENTS = {"kmem/mm_page_alloc": MINE, "kmem/mm_page_free": MINE}
+# While page faults on user buffers are counted: the tracepoints of single calls look into the buffers on newer kernels.
+RAW_CALLS = {"raw_syscalls/sys_enter": MINE}
+FAULT_EVENTS = {"exceptions/page_fault_kernel": MINE}
 
 PAIRS = 200             # write and read pairs of 64 KiB that are traced
 PRESSURE_WRITES = 100   # writes of 64 KiB by each of the five writers
-STREAMED = {3000: "3000B", 4096: "4KiB", 8192: "8KiB", 65536: "64KiB"}
-STREAM_WRITES = 2000    # writes of each of these by one writer, to one reader
+STREAMED = {3000: "3000B", 4096: "4KiB", 8192: "8KiB", 10000: "10000B", 65536: "64KiB", 1048576: "1MiB"}
+STREAM_BYTES = 1 << 27  # by one writer, to one reader, of each of these sizes
+STREAM_WRITES = 2000    # but no more writes than this
+RESIDUE, RESIDUE_SIZE = 100, 10000  # what every other write of the latter size is merged with
+COLD = {3000: "3000B", 4096: "4KiB", 10000: "10000B", 65536: "64KiB", 1048576: "1MiB"}
+STUCK = 1000            # messages that others want to pass beside a stuck writer
+STUCK_SIZES = (10000, 65536)
+STUCK_SECONDS = 15      # at most, on a slow machine
 
 COUNTERS = counters.setup({**LOCK_EVENTS, **CALLS, **PAGE_EVENTS}, "mono") + f"""
 set -e
@@ -38,22 +47,39 @@ trace_stop pair-memcg.trace
 trace_start
 {BENCH} -w 5 -r 10 --sizes 64K --pipe-size 1M --count {PRESSURE_WRITES} --memory-pressure --marker --json
 trace_stop pressure.trace
+""" + "".join(f"""trace_start
+{BENCH} -w 1 -r 1 --size {size} --pipe-size 1M --count {min(STREAM_WRITES, STREAM_BYTES // size)} --marker --json
+trace_stop stream-{size}.trace
+""" for size in STREAMED)
+
+# Each page is to fault on its own.
+FAULTS = counters.setup({**LOCK_EVENTS, **RAW_CALLS, **FAULT_EVENTS}, "mono") + f"""
+set -e
+mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
+getconf PAGESIZE > /sys/kernel/debug/fault_around_bytes
 trace_start
-{BENCH} -w 1 -r 1 --sizes {','.join(map(str, STREAMED))} --pipe-size 1M --count {STREAM_WRITES} --marker --json
-trace_stop stream.trace
+{BENCH} --pair --cold --sizes {','.join(map(str, COLD))} --pipe-size 1M --count {PAIRS} --marker --json
+trace_stop cold.trace
+"""
+STUCK_WRITER = f"""
+set -e
+for size in {' '.join(map(str, STUCK_SIZES))}; do
+	{BENCH} --stuck --size $size --pipe-size 1M --count {STUCK} --seconds {STUCK_SECONDS} --json >> stuck.json
+done
 """
 
 # Page events would add their own instructions to what is counted.
 SECTIONS = counters.setup({**LOCK_EVENTS, **CALLS}, "x86-tsc") + f"""
 set -e
 trace_start
-{BENCH} --pair --sizes 4K,64K --pipe-size 1M --count {PAIRS} --marker --json
+{BENCH} --pair --sizes 4K,10000,64K --pipe-size 1M --count {PAIRS} --marker --json
 trace_stop sections.trace
 """
 
 INSTRUCTIONS = f"""
 set -e
 {BENCH} --pair --sizes {','.join(map(str, SIZES))} --pipe-size 1M --count 2000 --json > pair.json
+{BENCH} --pair --sizes {RESIDUE_SIZE} --residue {RESIDUE} --pipe-size 1M --count 2000 --json >> pair.json
 {BENCH} --pair --sizes 64K --pipe-size 1M --count 2000 --memcg --json >> pair.json
 """
 
@@ -71,8 +97,11 @@ done
 def instruction_rows(run: Path) -> list[dict]:
     """insn_per_pair for each size, from the guest's nanoseconds under icount:
     the best of ten batches, which no timer tick fell into."""
-    return [row("insn_per_pair", "instructions", SIZES[result["size"]] + (" memcg" if result["memcg"] else ""),
-                "icount", result["best_ns_per_op"])
+    def condition(result: dict) -> str:
+        return (SIZES[result["size"]] + (f", {result['residue']}B in the pipe" if result["residue"] else "")
+                + (" memcg" if result["memcg"] else ""))
+
+    return [row("insn_per_pair", "instructions", condition(result), "icount", result["best_ns_per_op"])
             for result in json_lines(run / "pair.json")]
 
 
@@ -98,9 +127,22 @@ def per_call(path: Path, part: list[counters.Event], call: str, event: str) -> f
     return counted / calls_in(path, part, call)
 
 
+def releases(part: list[counters.Event], call: str) -> int:
+    """How often the mutex is released in @part within the system call @call."""
+    inside: dict[int, str] = {}
+    count = 0
+    for one in part:
+        entered = counters.entered(one)
+        if entered:
+            inside[one.pid] = entered
+        elif one.name == "lock_release" and inside.get(one.pid) == call:
+            count += 1
+    return count
+
+
 def counter_rows(run: Path) -> list[dict]:
     """Pages allocated and freed while pipe->mutex was held, and for a stream
-    those that were allocated at all."""
+    the pages that were allocated at all and how often a write held the mutex."""
     rows = []
     for name, condition in (("pair", "64KiB {}"), ("pair-memcg", "64KiB {} memcg"), ("pressure", "5w10r pressure")):
         path = run / f"{name}.trace"
@@ -109,14 +151,40 @@ def counter_rows(run: Path) -> list[dict]:
                                     ("frees_under_mutex", "read", "mm_page_free")):
             rows.append(row(metric, f"pages per {call}", condition.format(call), "counter",
                             per_call(path, part, call, event)))
-    path = run / "stream.trace"
-    for mark, part in counters.marked(path):
-        condition = STREAMED[marked_size(mark)] + " 1w1r"
+    for size, name in STREAMED.items():
+        path = run / f"stream-{size}.trace"
+        [(_, part)] = counters.marked(path)
+        condition = name + " 1w1r"
+        writes = calls_in(path, part, "write")
         rows.append(row("allocs_under_mutex", "pages per write", condition, "counter",
                         per_call(path, part, "write", "mm_page_alloc")))
         rows.append(row("allocs", "pages per write", condition, "counter",
-                        sum(one.name == "mm_page_alloc" for one in part) / calls_in(path, part, "write")))
-    return sorted(rows, key=lambda one: one["metric"] != "allocs_under_mutex")
+                        sum(one.name == "mm_page_alloc" for one in part) / writes))
+        # Also those that began with a trylock, which is no lock_acquired.
+        rows.append(row("mutex_holds", "per write", condition, "counter", releases(part, "write") / writes))
+    metrics = list(dict.fromkeys(one["metric"] for one in rows))
+    return sorted(rows, key=lambda one: metrics.index(one["metric"]))
+
+
+def fault_rows(run: Path) -> list[dict]:
+    """Page faults on user buffers while pipe->mutex was held, where each page
+    that is copied faults once."""
+    path = run / "cold.trace"
+    rows = []
+    for mark, part in counters.marked(path):
+        if not any(one.name == "page_fault_kernel" for one in part):
+            raise Failure(f"the trace {path} has no page faults: look at the guest's output beside it")
+        for call in ("write", "read"):
+            rows.append(row("faults_under_mutex", f"page faults per {call}", f"{COLD[marked_size(mark)]} {call}",
+                            "counter", per_call(path, part, call, "page_fault_kernel")))
+    return rows
+
+
+def stuck_rows(run: Path) -> list[dict]:
+    """What others got through the pipe while a writer was stuck."""
+    return [row("beside_stuck_writer", f"of {result['count']} messages", SIZES[result["size"]], "counter",
+                result["beside"])
+            for result in json_lines(run / "stuck.json")]
 
 
 def section_rows(run: Path) -> list[dict]:
@@ -156,6 +224,8 @@ TIMED = Measurement("time", "bench", TIMES, time_rows)
 
 MEASUREMENTS = [
     Measurement("pages under the mutex", "trace", COUNTERS, counter_rows),
+    Measurement("page faults under the mutex", "trace", FAULTS, fault_rows),
+    Measurement("others beside a stuck writer", "trace", STUCK_WRITER, stuck_rows),
     Measurement("instructions under the mutex", "trace", SECTIONS, section_rows, icount=True),
     Measurement("instructions per pair", "bench", INSTRUCTIONS, instruction_rows, icount=True),
 ]

@@ -21,8 +21,8 @@ from project import (CONFIGS, GUESTS, KCONFIG, Base, Failure, arguments, base, c
                      say, topic)
 from tree import apply, commit_of, worktree
 
-# The same source must give the same kernel, whoever builds it and when.
 LONG_AGO = 1767225600  # 2026 began: before anything was built
+# The same source must give the same kernel, whoever builds it and when.
 REPRODUCIBLE = {"KBUILD_BUILD_USER": "hotpaths", "KBUILD_BUILD_HOST": "hotpaths",
                 "KBUILD_BUILD_TIMESTAMP": "2026-01-01", "LOCALVERSION": ""}
 
@@ -198,7 +198,7 @@ def checked_out(repo: Path, out: Path, commit: str) -> Path:
             os.utime(path, (LONG_AGO, LONG_AGO), follow_symlinks=False)
     output("git", "-C", source, "update-index", "-q", "--refresh", check=False)
     out.mkdir(parents=True, exist_ok=True)
-    stamp.write_text("\n".join([*before, tree] if before else [tree]) + "\n")
+    stamp.write_text("\n".join([*before, tree]) + "\n")
     return source
 
 
@@ -258,7 +258,6 @@ def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86
         source = checked_out(repo, out, commit)
         # A build of another revision must not leave its programs behind.
         shutil.rmtree(out / "kselftest", ignore_errors=True)
-        out.mkdir(parents=True, exist_ok=True)
         log = cache() / "log" / "kselftest.log"
         say(f"build: kselftests {' '.join(targets)} for {target.name} (log: {log})")
         if not (out / ".config").exists():

@@ -64,7 +64,7 @@ class Rows(Case):
             ("allocs_under_mutex", "64KiB write"): 14.5, ("allocs_under_mutex", "64KiB write memcg"): 16.0,
             ("allocs_under_mutex", "5w10r pressure"): 0.333333, ("frees_under_mutex", "64KiB read"): 14.5,
             ("frees_under_mutex", "64KiB read memcg"): 0.0, ("frees_under_mutex", "5w10r pressure"): 1.0,
-            **{(metric, f"{size} 1w1r"): value for size in pipe.STREAMED.values()
+            **{(metric, f"{pipe.SIZES[size]} 1w1r"): value for size in pipe.STREAMED
                for metric, value in (("allocs_under_mutex", 1.0), ("allocs", 2.5), ("mutex_holds", 1.5))}})
         self.assertEqual({one["evidence"] for one in pipe.counter_rows(self.dir)}, {"counter"})
 
@@ -141,12 +141,12 @@ class Rows(Case):
         put(self.dir / "pair.json", "".join(
             json.dumps({"size": size, "ns_per_op": 2 * size, "best_ns_per_op": size + 0.5, "memcg": False,
                         "residue": 0}) + "\n"
-            for size in pipe.SIZES) + "not json\n"
+            for size in pipe.PAIRED) + "not json\n"
             + json.dumps({"size": 10000, "best_ns_per_op": 9, "memcg": False, "residue": 100}) + "\n"
             + json.dumps({"size": 65536, "best_ns_per_op": 7, "memcg": True, "residue": 0}) + "\n")
         found = pipe.instruction_rows(self.dir)
-        self.assertEqual([one["condition"] for one in found], [*pipe.SIZES.values(), "10000B, 100B in the pipe",
-                                                               "64KiB memcg"])
+        self.assertEqual([one["condition"] for one in found],
+                         [*(pipe.SIZES[size] for size in pipe.PAIRED), "10000B, 100B in the pipe", "64KiB memcg"])
         self.assertEqual([found[i]["value"] for i in (0, -3, -2, -1)], [1.5, 65536.5, 9.0, 7.0])
         self.assertEqual({(one["metric"], one["evidence"]) for one in found}, {("insn_per_pair", "icount")})
 

@@ -12,8 +12,9 @@ from measure import Measurement, json_lines, row
 from project import Failure
 
 LOCK = "&pipe->mutex"
+# What conditions call the sizes of messages.
 SIZES = {1: "1B", 64: "64B", 1024: "1KiB", 3000: "3000B", 4096: "4KiB", 8192: "8KiB", 10000: "10000B",
-         16384: "16KiB", 65536: "64KiB"}
+         16384: "16KiB", 65536: "64KiB", 1048576: "1MiB"}
 BENCH = "kselftest/pipe/pipe_bench"
 # Other tasks use pipes too: only the benchmark's events are recorded.
 MINE = 'comm == "pipe_bench"'
@@ -27,11 +28,12 @@ FAULT_EVENTS = {"exceptions/page_fault_kernel": MINE}
 
 PAIRS = 200             # write and read pairs of 64 KiB that are traced
 PRESSURE_WRITES = 100   # writes of 64 KiB by each of the five writers
-STREAMED = {3000: "3000B", 4096: "4KiB", 8192: "8KiB", 10000: "10000B", 65536: "64KiB", 1048576: "1MiB"}
+STREAMED = (3000, 4096, 8192, 10000, 65536, 1048576)
 STREAM_BYTES = 1 << 27  # by one writer, to one reader, of each of these sizes
 STREAM_WRITES = 2000    # but no more writes than this
 RESIDUE, RESIDUE_SIZE = 100, 10000  # what every other write of the latter size is merged with
-COLD = {3000: "3000B", 4096: "4KiB", 10000: "10000B", 65536: "64KiB", 1048576: "1MiB"}
+COLD = (3000, 4096, 10000, 65536, 1048576)
+PAIRED = (1, 64, 1024, 3000, 4096, 8192, 10000, 16384, 65536)
 STUCK = 1000            # messages that others want to pass beside a stuck writer
 STUCK_SIZES = (10000, 65536)
 STUCK_SECONDS = 15      # at most, on a slow machine
@@ -78,7 +80,7 @@ trace_stop sections.trace
 
 INSTRUCTIONS = f"""
 set -e
-{BENCH} --pair --sizes {','.join(map(str, SIZES))} --pipe-size 1M --count 2000 --json > pair.json
+{BENCH} --pair --sizes {','.join(map(str, PAIRED))} --pipe-size 1M --count 2000 --json > pair.json
 {BENCH} --pair --sizes {RESIDUE_SIZE} --residue {RESIDUE} --pipe-size 1M --count 2000 --json >> pair.json
 {BENCH} --pair --sizes 64K --pipe-size 1M --count 2000 --memcg --json >> pair.json
 """
@@ -151,10 +153,10 @@ def counter_rows(run: Path) -> list[dict]:
                                     ("frees_under_mutex", "read", "mm_page_free")):
             rows.append(row(metric, f"pages per {call}", condition.format(call), "counter",
                             per_call(path, part, call, event)))
-    for size, name in STREAMED.items():
+    for size in STREAMED:
         path = run / f"stream-{size}.trace"
         [(_, part)] = counters.marked(path)
-        condition = name + " 1w1r"
+        condition = SIZES[size] + " 1w1r"
         writes = calls_in(path, part, "write")
         rows.append(row("allocs_under_mutex", "pages per write", condition, "counter",
                         per_call(path, part, "write", "mm_page_alloc")))
@@ -175,7 +177,7 @@ def fault_rows(run: Path) -> list[dict]:
         if not any(one.name == "page_fault_kernel" for one in part):
             raise Failure(f"the trace {path} has no page faults: look at the guest's output beside it")
         for call in ("write", "read"):
-            rows.append(row("faults_under_mutex", f"page faults per {call}", f"{COLD[marked_size(mark)]} {call}",
+            rows.append(row("faults_under_mutex", f"page faults per {call}", f"{SIZES[marked_size(mark)]} {call}",
                             "counter", per_call(path, part, call, "page_fault_kernel")))
     return rows
 

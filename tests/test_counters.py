@@ -24,32 +24,32 @@ HEAD = """\
 # Two tasks, two classes of lock; the second task's section lies inside the
 # first one's.  Long lines are continued after a backslash.
 TRACE = HEAD + """\
-      pipe_bench-101     [000] .....    12.000001: lock_acquired: 00000000aa11bb22 &pipe->mutex
-      pipe_bench-101     [000] .....    12.000002: mm_page_alloc: page=000000003c1f pfn=0x1234 order=0 \
+      pipe_load-101     [000] .....    12.000001: lock_acquired: 00000000aa11bb22 &pipe->mutex
+      pipe_load-101     [000] .....    12.000002: mm_page_alloc: page=000000003c1f pfn=0x1234 order=0 \
 migratetype=0 gfp_flags=GFP_HIGHUSER
-      pipe_bench-101     [000] .....    12.000003: lock_release: 00000000aa11bb22 &pipe->mutex
-      pipe_bench-101     [000] .....    12.000100: tracing_mark_write: pipe_bench: begin mode=pair size=65536
-      pipe_bench-101     [000] .....    12.000101: sys_write(fd: 5, buf: 7f00deadb000, count: 10000)
-      pipe_bench-101     [000] .....    12.000102: lock_acquired: 00000000aa11bb22 &pipe->mutex
-      pipe_bench-101     [000] d..1.    12.000103: mm_page_alloc: page=000000003c1f pfn=0x1234 order=0 \
+      pipe_load-101     [000] .....    12.000003: lock_release: 00000000aa11bb22 &pipe->mutex
+      pipe_load-101     [000] .....    12.000100: tracing_mark_write: pipe_load: begin mode=pair size=65536
+      pipe_load-101     [000] .....    12.000101: sys_write(fd: 5, buf: 7f00deadb000, count: 10000)
+      pipe_load-101     [000] .....    12.000102: lock_acquired: 00000000aa11bb22 &pipe->mutex
+      pipe_load-101     [000] d..1.    12.000103: mm_page_alloc: page=000000003c1f pfn=0x1234 order=0 \
 migratetype=0 gfp_flags=GFP_HIGHUSER|__GFP_ACCOUNT
-   pipe_bench-102        [001] .....    12.000104: sys_enter_read: fd: 0x00000004, buf: 0x7f00, count: 0x00010000
-   pipe_bench-102        [001] .....    12.000105: mm_page_alloc: page=000000003c20 pfn=0x1235 order=0 \
+   pipe_load-102        [001] .....    12.000104: sys_enter_read: fd: 0x00000004, buf: 0x7f00, count: 0x00010000
+   pipe_load-102        [001] .....    12.000105: mm_page_alloc: page=000000003c20 pfn=0x1235 order=0 \
 migratetype=0 gfp_flags=GFP_KERNEL
-   pipe_bench-102        [001] .....    12.000106: lock_acquired: 00000000cc33dd44 &pipe->mutex
-   pipe_bench-102        [001] .....    12.000107: mm_page_free: page=000000003c20 pfn=0x1235 order=0
-   pipe_bench-102        [001] .....    12.000108: lock_release: 00000000cc33dd44 &pipe->mutex
-      pipe_bench-101     [000] .....    12.000109: lock_acquired: 00000000ee55ff66 &sb->s_type->i_mutex_key
-      pipe_bench-101     [000] .....    12.000110: lock_release: 00000000ee55ff66 &sb->s_type->i_mutex_key
-      pipe_bench-101     [000] .....    12.000111: mm_page_alloc: page=000000003c21 pfn=0x1236 order=0 \
+   pipe_load-102        [001] .....    12.000106: lock_acquired: 00000000cc33dd44 &pipe->mutex
+   pipe_load-102        [001] .....    12.000107: mm_page_free: page=000000003c20 pfn=0x1235 order=0
+   pipe_load-102        [001] .....    12.000108: lock_release: 00000000cc33dd44 &pipe->mutex
+      pipe_load-101     [000] .....    12.000109: lock_acquired: 00000000ee55ff66 &sb->s_type->i_mutex_key
+      pipe_load-101     [000] .....    12.000110: lock_release: 00000000ee55ff66 &sb->s_type->i_mutex_key
+      pipe_load-101     [000] .....    12.000111: mm_page_alloc: page=000000003c21 pfn=0x1236 order=0 \
 migratetype=0 gfp_flags=GFP_HIGHUSER
-      pipe_bench-101     [000] .....    12.000112: lock_release: 00000000aa11bb22 &pipe->mutex
-      pipe_bench-101     [000] .....    12.000113: sys_write -> 0x10000
-      pipe_bench-101     [000] .....    12.000114: mm_page_alloc: page=000000003c22 pfn=0x1237 order=0 \
+      pipe_load-101     [000] .....    12.000112: lock_release: 00000000aa11bb22 &pipe->mutex
+      pipe_load-101     [000] .....    12.000113: sys_write -> 0x10000
+      pipe_load-101     [000] .....    12.000114: mm_page_alloc: page=000000003c22 pfn=0x1237 order=0 \
 migratetype=0 gfp_flags=GFP_KERNEL
-      pipe_bench-101     [000] .....    12.000115: tracing_mark_write: pipe_bench: end mode=pair size=65536
-      pipe_bench-101     [000] .....    12.000116: lock_acquired: 00000000aa11bb22 &pipe->mutex
-      pipe_bench-101     [000] .....    12.000117: lock_release: 00000000aa11bb22 &pipe->mutex
+      pipe_load-101     [000] .....    12.000115: tracing_mark_write: pipe_load: end mode=pair size=65536
+      pipe_load-101     [000] .....    12.000116: lock_acquired: 00000000aa11bb22 &pipe->mutex
+      pipe_load-101     [000] .....    12.000117: lock_release: 00000000aa11bb22 &pipe->mutex
 """
 
 
@@ -80,7 +80,7 @@ class Lines(Case):
 
     def test_instruction_clock(self):
         """The x86-tsc clock has no fraction, and keeps every digit."""
-        line = f"      pipe_bench-101     [000] ..... 8123456789: lock_acquired: 00000000aa11bb22 {LOCK}\n"
+        line = f"      pipe_load-101     [000] ..... 8123456789: lock_acquired: 00000000aa11bb22 {LOCK}\n"
         self.assertEqual(self.read(line)[0].time, 8123456789)
 
     def test_lost_events(self):
@@ -107,7 +107,7 @@ class Marked(Case):
     def test_between_marks(self):
         """Only what lies between begin and end, the marks not included."""
         [(mark, part)] = marked(put(self.dir / "trace", TRACE))
-        self.assertEqual(mark, "pipe_bench: begin mode=pair size=65536")
+        self.assertEqual(mark, "pipe_load: begin mode=pair size=65536")
         self.assertEqual([round(one.time % 1 * 1e6) for one in part], list(range(101, 113)) + [114])
 
     def test_each_begin_is_a_part(self):

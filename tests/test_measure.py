@@ -22,11 +22,11 @@ def trace(calls: list[tuple], marked: bool = True, size: int = 65536) -> str:
     def event(text: str) -> None:
         nonlocal time
         time += 1
-        lines.append(f"      pipe_bench-77      [000] ..... {time}: {text}")
+        lines.append(f"      pipe_load-77      [000] ..... {time}: {text}")
 
     page = "page=000000003c1f pfn=0x1234 order=0"
     if marked:
-        event(f"tracing_mark_write: pipe_bench: begin {run}")
+        event(f"tracing_mark_write: pipe_load: begin {run}")
     for call, under, beside, *sections in calls:
         event(f"sys_{call}(fd: 5, buf: 7f00deadb000, count: 10000)")
         for _ in range(beside):
@@ -40,7 +40,7 @@ def trace(calls: list[tuple], marked: bool = True, size: int = 65536) -> str:
             time = before + ticks - 1
             event("lock_release: 00000000aa11bb22 &pipe->mutex")
     if marked:
-        event(f"tracing_mark_write: pipe_bench: end {run}")
+        event(f"tracing_mark_write: pipe_load: end {run}")
     return "\n".join(lines) + "\n"
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What pipe_bench and pipe_ladder have in common: strict option parsing,
+ * What pipe_load and pipe_ladder have in common: strict option parsing,
  * workers that are threads or processes and start together, pinning, a
  * log-linear latency histogram, and one-line JSON output.
  *

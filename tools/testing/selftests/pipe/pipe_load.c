@@ -116,7 +116,7 @@ static void mark(const char *what, __u64 size, unsigned int writers, unsigned in
 	if (marker_fd < 0)
 		return;
 	iov.iov_len = snprintf(msg, sizeof(msg),
-			       "pipe_bench: %s mode=%s size=%llu writers=%u readers=%u\n",
+			       "pipe_load: %s mode=%s size=%llu writers=%u readers=%u\n",
 			       what, mode_name(), size, writers, readers);
 	/*
 	 * Not by write(), which may be what is counted between the marks.
@@ -381,7 +381,7 @@ static bool memcg_find_mount(void)
 /* Mount the cgroup2 file system where nobody else sees it */
 static void memcg_mount(void)
 {
-	snprintf(cg.mnt, sizeof(cg.mnt), "/tmp/pipe_bench.XXXXXX");
+	snprintf(cg.mnt, sizeof(cg.mnt), "/tmp/pipe_load.XXXXXX");
 	if (unshare(CLONE_NEWNS))
 		bench_skip("--memcg: no cgroup2 is mounted, and no mount namespace to be had: %s",
 			   strerror(errno));
@@ -435,7 +435,7 @@ static void memcg_enter(void)
 		fclose(f);
 	snprintf(cg.home_procs, sizeof(cg.home_procs), "%s%s/cgroup.procs", cg.mnt, home);
 	snprintf(cg.root_procs, sizeof(cg.root_procs), "%s/cgroup.procs", cg.mnt);
-	snprintf(cg.dir, sizeof(cg.dir), "%s/pipe_bench.%d", cg.mnt, getpid());
+	snprintf(cg.dir, sizeof(cg.dir), "%s/pipe_load.%d", cg.mnt, getpid());
 	snprintf(cg.kill, sizeof(cg.kill), "%s/cgroup.kill", cg.dir);
 	if (mkdir(cg.dir, 0755))
 		bench_die_errno("--memcg: cannot make %s", cg.dir);
@@ -1183,7 +1183,7 @@ static void report_json(const struct result *res)
 {
 	unsigned int i;
 
-	bench_json_begin("pipe_bench");
+	bench_json_begin("pipe_load");
 	bench_json_str("mode", mode_name());
 	bench_json_u64("size", res->size);
 	bench_json_u64("pipe_size", res->pipe_size);
@@ -1269,7 +1269,7 @@ static void report_table(const struct result *res)
 }
 
 static const char help_text[] =
-"Usage: pipe_bench [OPTION]...\n"
+"Usage: pipe_load [OPTION]...\n"
 "Measure throughput and write latency of an anonymous pipe.\n"
 "\n"
 "Sizes are in bytes and take the suffixes K, M and G (powers of 1024); a LIST is\n"
@@ -1337,7 +1337,7 @@ static const char help_text[] =
 "\n"
 "Output:\n"
 "      --json            one JSON object per line and configuration\n"
-"      --marker          write \"pipe_bench: begin ...\" and \"pipe_bench: end ...\" to\n"
+"      --marker          write \"pipe_load: begin ...\" and \"pipe_load: end ...\" to\n"
 "                        tracefs (trace_marker) around each measurement\n"
 "  -h, --help            this text\n"
 "\n"
@@ -1510,7 +1510,7 @@ int main(int argc, char **argv)
 	void (*report)(const struct result *res);
 	unsigned int i, j, k;
 
-	bench_init("pipe_bench");
+	bench_init("pipe_load");
 	parse(argc, argv);
 	report = opts.json ? report_json : report_table;
 

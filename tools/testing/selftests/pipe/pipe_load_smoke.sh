@@ -71,15 +71,15 @@ expect()
 }
 
 echo "TAP version 13"
-if ! [ -x ./pipe_bench ] || ! [ -x ./pipe_ladder ]; then
-	echo "1..0 # SKIP pipe_bench and pipe_ladder have not been built"
+if ! [ -x ./pipe_load ] || ! [ -x ./pipe_ladder ]; then
+	echo "1..0 # SKIP pipe_load and pipe_ladder have not been built"
 	exit "$ksft_skip"
 fi
 echo "1..34"
 
 bench()
 {
-	./pipe_bench --json --count 40 "$@"
+	./pipe_load --json --count 40 "$@"
 }
 
 ladder()
@@ -101,7 +101,7 @@ expect 0 1 "sweep, full verification" bench -w 5 -r 10 --verify=full
 expect 0 1 "sweep, full verification, processes" bench -w 5 -r 5 --verify=full --processes
 expect 0 6 "sweep, sizes of all kinds" bench -w 2 -r 3 --sizes 1,64,1000,4K,6000,10001
 expect 0 1 "sweep, small pipe, pinned" bench -w 2 -r 2 -p 4K --pin
-expect 0 1 "sweep, fixed time" ./pipe_bench --json --seconds 0.05 -w 2 -r 2
+expect 0 1 "sweep, fixed time" ./pipe_load --json --seconds 0.05 -w 2 -r 2
 expect 0 1 "sweep, memory cgroup" bench -w 2 -r 2 --memcg
 expect 1 0 "sweep: damage to a page is noticed" bench -w 2 -r 2 --corrupt
 expect 1 0 "sweep: damage to a small message is noticed" bench -w 2 -r 2 -s 64 --corrupt
@@ -124,7 +124,7 @@ expect 1 0 "ladder: damage to write/read is noticed" ladder --step 1 --corrupt
 expect 1 0 "ladder: damage to vmsplice/read is noticed" ladder --step 2 --corrupt
 expect 1 0 "ladder: a lost byte is noticed" ladder --step 3 --corrupt
 
-expect 2 0 "pipe_bench: wrong usage" bench --sizes 64K,12x
+expect 2 0 "pipe_load: wrong usage" bench --sizes 64K,12x
 expect 2 0 "pipe_ladder: wrong usage" ladder --seconds 1
 
 echo "# Totals: pass:$((nr - failed - skipped)) fail:$failed xfail:0 xpass:0 skip:$skipped error:0"

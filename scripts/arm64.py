@@ -17,7 +17,7 @@ from pathlib import Path
 import fetch
 from build import ARM64, Kernel, kernel, kselftests
 from guest import Ran, run_directory, watch
-from project import ROOT, arguments, base, cache, lock, output, run, say, topic
+from project import ROOT, arguments, base, cache, lock, need_series, output, run, say, topic
 from tree import apply
 
 # Debian's busybox: the file below the root of a mirror (apt names the mirror),
@@ -110,7 +110,8 @@ def main() -> int:
                         help="run this, with the kselftests in ./kselftest (default: %(default)s)")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds (default: %(default)s)")
     args = parser.parse_args()
-    on, one = base(args.base), topic(args.topic)
+    on = base(args.base)
+    one = need_series(topic(args.topic), on)
     repo = fetch.repository(on, args.kdir)
     revision = args.head or apply(repo, on, [one])
     image = kernel(repo, on, revision, ARM64.name, one.name)

@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fetch import repository
-from project import (CONFIGS, GUESTS, KCONFIG, Base, Failure, arguments, base, cache, lock, logged, output, run,
-                     say, topic)
+from project import (CONFIGS, GUESTS, KCONFIG, Base, Failure, arguments, base, cache, lock, logged, need_series,
+                     output, run, say, topic)
 from tree import apply, commit_of, worktree
 
 LONG_AGO = 1767225600  # 2026 began: before anything was built
@@ -282,11 +282,9 @@ def main() -> None:
     parser.add_argument("--config", default="bench", choices=(*CONFIGS, *GUESTS), help="default: %(default)s")
     args = parser.parse_args()
     on = base(args.base)
+    one = need_series(topic(args.topic), on) if args.topic else None
     repo = repository(on, args.kdir)
-    if args.topic:
-        revision, label = apply(repo, on, [topic(args.topic)]), args.topic
-    else:
-        revision, label = on.tag, "baseline"
+    revision, label = (apply(repo, on, [one]), one.name) if one else (on.tag, "baseline")
     say(f"build: {kernel(repo, on, revision, args.config, label).path}")
 
 

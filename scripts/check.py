@@ -124,6 +124,7 @@ def guests(on: Base, repo: Path, revision: str, chosen: list[Topic], accel: str)
     which has all of their series, and on the former those of the kernel that
     exercise the same code: KASAN makes these slow.  On other architectures, a
     topic's kselftests run with its own series alone."""
+    chosen = [one.on(on) for one in chosen]
     own = [one.kselftest for one in chosen]
     results = kselftest_guest(on, repo, revision, "trace", own + [name for one in chosen for name in one.neighbours],
                               "patched", accel)

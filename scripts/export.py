@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 
 from fetch import repository
-from project import GIT_IDENTITY, ROOT, Base, Failure, Topic, arguments, base, output, run, say, topic, topics
+from project import (GIT_IDENTITY, ROOT, Base, Failure, Topic, arguments, base, need_series, output, run, say, topic,
+                     topics)
 from tree import edit_tree, stacked
 
 # Files that a series adds below these are mirrored, so that they can be read
@@ -109,7 +110,8 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--topic", required=True, help="one of: " + ", ".join(topics()))
     args = parser.parse_args()
-    one, on = topic(args.topic), base(args.base)
+    on = base(args.base)
+    one = need_series(topic(args.topic), on, new=True)
     tree = edit_tree(repository(on, args.kdir), on, one)
     if output("git", "-C", tree, "status", "--porcelain", "--untracked-files=no"):
         raise Failure(f"{tree} has changes that are not committed: commit them to the patch they belong to "

@@ -229,7 +229,7 @@ def main() -> int:
     # The build steps are only needed by this program, not by boot()'s users.
     from build import kernel, kselftests
     from fetch import repository
-    from project import base, topic
+    from project import base, need_series, topic
     from tree import apply
 
     parser = arguments(__doc__)
@@ -237,7 +237,8 @@ def main() -> int:
     parser.add_argument("--config", default="trace", choices=CONFIGS, help="default: %(default)s")
     parser.add_argument("--exec", help="run this and leave (default: a shell)")
     args = parser.parse_args()
-    on, one = base(args.base), topic(args.topic)
+    on = base(args.base)
+    one = need_series(topic(args.topic), on)
     repo = repository(on, args.kdir)
     revision = apply(repo, on, [one])
     patched = kernel(repo, on, revision, args.config, one.name)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from export import blurb
 from fetch import repository
-from project import GIT_PLAIN, Base, Failure, Topic, base, lock, output, run, say, topic, topics
+from project import GIT_PLAIN, Base, Failure, Topic, base, lock, need_series, output, run, say, topic, topics
 from tree import am, commit_of, stacked, worktree
 
 
@@ -66,7 +66,7 @@ def mbox(repo: Path, on: Base, one: Topic, sender: str, kdir: str | None, versio
     with lock(f"{repo.name}-mail"), tempfile.TemporaryDirectory() as scratch:
         tree = worktree(repo, "mail", commit_of(repo, on.tag))
         for patch in one.patches(on):
-            am(tree, patch)
+            am(tree, one, on, patch)
             output("git", "-C", tree, "commit", "-q", "--amend", "--reset-author", "--signoff", "--no-edit",
                    env=env)
         output("git", "-C", tree, "format-patch", "-q", "--cover-letter", "--thread=shallow", "--no-signature",
@@ -103,7 +103,8 @@ def main() -> None:
     parser.add_argument("--in-reply-to", help="the Message-ID to thread below")
     parser.add_argument("--out", type=Path, help="default: <topic>.mbox in this directory")
     args = parser.parse_args()
-    one, on = topic(args.topic), base(args.base)
+    on = base(args.base)
+    one = need_series(topic(args.topic), on)
     out = args.out or Path(f"{one.name}.mbox")
     content = mbox(repository(on), on, one, args.sender, args.kdir, args.version, args.in_reply_to)
     out.write_text(content)

@@ -11,12 +11,13 @@ import argparse
 import fcntl
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import time
 import tomllib
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,6 +26,12 @@ CONFIGS = ("bench", "trace", "debug")
 # The guests of other architectures that a topic may ask for; each is a
 # configuration as well.
 GUESTS = ("arm64",)
+
+# What series.toml says of a topic as a whole, and may say otherwise of a base.
+PER_BASE = ("neighbours", "frames", "guests", "compared", "steps", "beside")
+# How far a series is for a base.  Where the base has all of it, none is kept.
+UPSTREAM = "upstream"
+STATUS = ("complete", "in work", UPSTREAM)
 
 # The user's configuration must not sign, number or reformat what the steps
 # commit and export.
@@ -62,6 +69,30 @@ class Base:
 
 
 @dataclass(frozen=True)
+class Merged:
+    """A part of a topic that a base has from upstream: what it is, the release
+    that it came with, the commit's id or nothing."""
+
+    what: str
+    release: str
+    commit: str
+
+    def __str__(self) -> str:
+        """As sentences have it."""
+        return f"{self.what} since {self.release}" + (f" ({self.commit[:12]})" if self.commit else "")
+
+
+@dataclass(frozen=True)
+class State:
+    """What one series.toml says of one base: how far the series is, what the
+    base has of it, and those keys of PER_BASE that are not the topic's."""
+
+    status: str
+    merged: tuple[Merged, ...]
+    own: dict
+
+
+@dataclass(frozen=True)
 class Topic:
     """One patches/<topic>/series.toml."""
 
@@ -78,7 +109,7 @@ class Topic:
     compared: tuple[str, ...] = ()
     steps: dict[str, int] = field(default_factory=dict)
     beside: tuple[str, ...] = ()
-    base: dict = field(default_factory=dict)
+    base: dict[str, State] = field(default_factory=dict)
 
     def patches(self, base: Base) -> list[Path]:
         """The series for @base in order, without its cover letter."""
@@ -88,6 +119,34 @@ class Topic:
     def cover(self, base: Base) -> Path:
         """The cover letter of the series for @base."""
         return ROOT / "patches" / self.name / base.name / "0000-cover-letter.patch"
+
+    def on(self, base: Base) -> Topic:
+        """The topic with what its series.toml says of @base alone."""
+        return replace(self, **self.base[base.name].own) if base.name in self.base else self
+
+    def merged(self, base: Base) -> tuple[Merged, ...]:
+        """What @base has of the topic from upstream."""
+        return self.base[base.name].merged if base.name in self.base else ()
+
+    def upstream(self, base: Base) -> bool:
+        """Whether @base has all of the topic, so that no series is kept."""
+        return base.name in self.base and self.base[base.name].status == UPSTREAM
+
+    def absent(self, base: Base) -> str:
+        """Why there is no series for @base, in words that follow a colon, or
+        nothing where there is one."""
+        if self.upstream(base):
+            return f"{base.tag} has it from upstream, {listed(self.merged(base))}, so use that release as it is"
+        if self.patches(base):
+            return ""
+        kept = [f"BASE={one.name}" for one in bases().values() if self.patches(one)]
+        return f"patches/{self.name}/{base.name} has no patches, " + (
+            f"give {' or '.join(kept)}" if kept else f"begin with 'make tree TOPIC={self.name} BASE={base.name}'")
+
+
+def listed(merged: tuple[Merged, ...]) -> str:
+    """@merged as an enumeration within a sentence."""
+    return ", ".join(map(str, merged))
 
 
 def cache() -> Path:
@@ -116,19 +175,65 @@ def base(name: str) -> Base:
     return known[name]
 
 
-def topics() -> dict[str, Topic]:
-    """All topics that have a patches/<topic>/series.toml, by name; Failure
-    for one that asks for a guest that there is not."""
-    found = {}
-    for path in sorted((ROOT / "patches").glob("*/series.toml")):
+def expect(where: str, row: dict, required: set[str], optional: set[str] = frozenset()) -> None:
+    """Failure where the table @row, which is called @where, lacks a key of
+    @required, or has one that is neither there nor in @optional."""
+    for key in sorted(required - row.keys()):
+        raise Failure(f"{where} has no '{key}': add it, as in the other topics")
+    for key in sorted(row.keys() - required - optional):
+        raise Failure(f"{where} has '{key}', which means nothing there: known are "
+                      f"{', '.join(sorted(required | optional))}")
+
+
+def plain(row: dict) -> dict:
+    """@row with its lists as tuples."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+
+
+def state(where: str, row: dict) -> State:
+    """The State that the table @row of a series.toml is, called @where."""
+    expect(where, row, {"status", "merged"}, set(PER_BASE))
+    if row["status"] not in STATUS:
+        raise Failure(f"{where} has the status '{row['status']}': there are {', '.join(STATUS)}")
+    if not isinstance(row["merged"], list) or not all(isinstance(one, dict) for one in row["merged"]):
+        raise Failure(f"{where} has a 'merged' that is no list of tables: see the other topics")
+    for one in row["merged"]:
+        expect(f"{where}, merged,", one, {"what", "release", "commit"})
+        if not re.fullmatch(r"|[0-9a-f]{12,40}", one["commit"]):
+            raise Failure(f"{where} has the commit '{one['commit']}': give 12 hex digits or more, or '' if unknown")
+    if row["status"] == UPSTREAM and not row["merged"]:
+        raise Failure(f"{where} is '{UPSTREAM}' with nothing merged: say what and since which release")
+    return State(row["status"], tuple(Merged(**one) for one in row["merged"]),
+                 plain({key: value for key, value in row.items() if key in PER_BASE}))
+
+
+def read_topic(path: Path) -> Topic:
+    """The topic of the series.toml at @path; Failure for what is missing or
+    unknown in it."""
+    try:
         row = tomllib.loads(path.read_text())
-        for key in ("prerequisites", "neighbours", "frames", "compared", "beside", "guests"):
-            row[key] = tuple(row.get(key, ()))
-        for name in row["guests"]:
-            if name not in GUESTS:
-                raise Failure(f"{path} asks for the guest '{name}': there is {', '.join(GUESTS)}")
-        found[path.parent.name] = Topic(name=path.parent.name, **row)
+    except tomllib.TOMLDecodeError as err:
+        raise Failure(f"cannot read {path} ({err}): mend it") from err
+    keys = {one.name for one in fields(Topic)} - {"name"}
+    needed = {one.name for one in fields(Topic) if one.default is MISSING and one.default_factory is MISSING}
+    expect(str(path), row, needed - {"name"} | {"base"}, keys)
+    found = Topic(name=path.parent.name, **{
+        **plain(row), "base": {name: state(f"{path}, base {name},", one) for name, one in row["base"].items()}})
+    known = bases()
+    said = [found, *(replace(found, **one.own) for one in found.base.values())]
+    for name in [*found.base, *(name for one in said for name in one.beside)]:
+        if name not in known:
+            raise Failure(f"{path} names the base '{name}': bases.toml has {', '.join(known)}")
+    for name in (name for one in said for name in one.guests):
+        if name not in GUESTS:
+            raise Failure(f"{path} asks for the guest '{name}': there is {', '.join(GUESTS)}")
     return found
+
+
+def topics() -> dict[str, Topic]:
+    """All topics that have a patches/<topic>/series.toml, by name; Failure as
+    read_topic() says."""
+    return {path.parent.name: read_topic(path) for path in sorted((ROOT / "patches").glob("*/series.toml"))}
 
 
 def topic(name: str) -> Topic:
@@ -139,12 +244,25 @@ def topic(name: str) -> Topic:
     return known[name]
 
 
+def need_series(one: Topic, base: Base, new: bool = False) -> Topic:
+    """@one; Failure, saying why, where there is no series of it for @base, or
+    if @new, where none can be begun since the base has all of it."""
+    why = one.absent(base)
+    if why and (one.upstream(base) or not new):
+        raise Failure(f"topic '{one.name}' has no series for {base.name}: {why}")
+    return one
+
+
 def chosen_topics(names: list[str] | None, base: Base) -> list[Topic]:
     """The topics called @names, or where there are none, every topic that has
-    patches for @base; Failure for a name that is not known."""
+    a series for @base; Failure for a name that is not known, and where there
+    is no series."""
     if names:
-        return [topic(name) for name in names]
-    return [one for one in topics().values() if one.patches(base)]
+        return [need_series(topic(name), base) for name in names]
+    found = [one for one in topics().values() if not one.absent(base)]
+    if not found:
+        raise Failure(f"no topic has a series for {base.name}: give another base with BASE= ({', '.join(bases())})")
+    return found
 
 
 def arguments(description: str) -> argparse.ArgumentParser:

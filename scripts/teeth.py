@@ -18,7 +18,7 @@ from build import kernel, kselftests
 from fetch import repository
 from guest import SWAP, accelerator, boot, reports, run_directory
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, show
-from project import Failure, Topic, arguments, base, run, say, topic, topics
+from project import Failure, Topic, arguments, base, need_series, run, say, topic, topics
 from tree import apply, variant, variants
 
 # Seconds for the guest with all cases.
@@ -82,7 +82,8 @@ def main() -> int:
     parser.add_argument("--case", action="append", help="only cases with this in their names")
     parser.add_argument("--accel", default="auto", choices=("auto", "kvm", "tcg"), help="default: auto")
     args = parser.parse_args()
-    on, one = base(args.base), topic(args.topic)
+    on = base(args.base)
+    one = need_series(topic(args.topic), on)
     if not (variants(one, on) / "teeth.toml").exists():
         raise Failure(f"topic '{one.name}' has no teeth for {on.name}: there is no {variants(one, on)}/teeth.toml")
     config, known = cases(variants(one, on) / "teeth.toml")

@@ -12,8 +12,8 @@ import subprocess
 from pathlib import Path
 
 from fetch import repository
-from project import (GIT_IDENTITY, GIT_PLAIN, ROOT, Base, Failure, Topic, arguments, base, cache, lock, output, run,
-                     say, topic, topics)
+from project import (GIT_IDENTITY, GIT_PLAIN, ROOT, Base, Failure, Topic, arguments, base, cache, lock, need_series,
+                     output, run, say, topic, topics)
 
 
 def worktree(repo: Path, name: str, revision: str) -> Path:
@@ -43,7 +43,7 @@ def commit_of(repo: Path, revision: str) -> str:
 def stacked(chosen: list[Topic], base: Base) -> list[Topic]:
     """@chosen with their prerequisites before them, each once.
 
-    Raises Failure for a topic without patches for @base.
+    Raises Failure for a topic without a series for @base.
     """
     order: list[Topic] = []
 
@@ -55,17 +55,12 @@ def stacked(chosen: list[Topic], base: Base) -> list[Topic]:
 
     for one in chosen:
         add(one)
-    for one in order:
-        if not one.patches(base):
-            row = one.base.get(base.name, {})
-            why = f"it is upstream since {row['merged']}" if row.get("merged") else "it has no patches for it"
-            raise Failure(f"topic '{one.name}' cannot be applied to {base.name}: {why}")
-    return order
+    return [need_series(one, base) for one in order]
 
 
-def explain(series: str, patch: Path, message: str) -> str:
-    """One sentence for a patch that `git am` refused, from its messages: the
-    file, the hunk's line, what to do."""
+def explain(one: Topic, base: Base, patch: Path, message: str) -> str:
+    """One sentence for a patch of the series of @one for @base that `git am`
+    refused, from its messages: the file, the hunk's line, what to do."""
     where = re.search(r"error: patch failed: (\S+):(\d+)", message)
     other = re.search(r"error: (\S+): (.*)", message)
     if where:
@@ -74,7 +69,7 @@ def explain(series: str, patch: Path, message: str) -> str:
         what = f"{other[1]}: {other[2]}"
     else:
         what = message.strip().splitlines()[-1] if message.strip() else "git am gave no reason"
-    return (f"{series}/{patch.name} does not apply: {what}. Mend the patch: 'make tree' with the last "
+    return (f"{one.name}/{patch.name} does not apply to {base.tag}: {what}. Mend the patch: 'make tree' with the last "
             "good revision, rebase there, 'make export'")
 
 
@@ -86,9 +81,9 @@ def apply(repo: Path, base: Base, chosen: list[Topic], place: str = "apply") -> 
     and hunk that do not apply; the worktree is left clean.
     """
     order = stacked(chosen, base)
-    patches = [patch for one in order for patch in one.patches(base)]
+    patches = [(one, patch) for one in order for patch in one.patches(base)]
     digest = hashlib.sha256(commit_of(repo, base.tag).encode())
-    for patch in patches:
+    for _, patch in patches:
         digest.update(patch.read_bytes())
     ref = f"refs/hotpaths/series/{digest.hexdigest()[:20]}"
     known = output("git", "--git-dir", repo, "rev-parse", "-q", "--verify", ref, check=False)
@@ -96,23 +91,23 @@ def apply(repo: Path, base: Base, chosen: list[Topic], place: str = "apply") -> 
         return known
     with lock(f"{repo.name}-{place}"):
         path = worktree(repo, place, base.tag)
-        for patch in patches:
-            am(path, patch, merge=len(order) > 1)
+        for one, patch in patches:
+            am(path, one, base, patch, merge=len(order) > 1)
         output("git", "-C", path, "update-ref", ref, "HEAD")
         return output("git", "-C", path, "rev-parse", "HEAD")
 
 
-def am(path: Path, patch: Path, merge: bool = False) -> None:
-    """Apply one patch to the worktree @path with `git am`; Failure, with the
-    worktree as it was, if it does not apply.  @merge: let git merge it, since
-    the series of several topics touch neighbouring lines of the same lists
-    (TARGETS, MAINTAINERS)."""
+def am(path: Path, one: Topic, base: Base, patch: Path, merge: bool = False) -> None:
+    """Apply one patch of the series of @one for @base to the worktree @path
+    with `git am`; Failure, with the worktree as it was, if it does not apply.
+    @merge: let git merge it, since the series of several topics touch
+    neighbouring lines of the same lists (TARGETS, MAINTAINERS)."""
     try:
         output("git", "-C", path, "-c", "core.hooksPath=/dev/null", "am", "-q", *(["-3"] if merge else []),
                "--keep-cr", "--committer-date-is-author-date", patch, env=GIT_IDENTITY)
     except Failure:
         output("git", "-C", path, "am", "--abort", env=GIT_IDENTITY, check=False)
-        raise Failure(explain(patch.parent.parent.name, patch, apply_errors(path, patch))) from None
+        raise Failure(explain(one, base, patch, apply_errors(path, patch))) from None
 
 
 def apply_errors(path: Path, patch: Path) -> str:
@@ -180,7 +175,8 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--topic", required=True, help="one of: " + ", ".join(topics()))
     args = parser.parse_args()
-    one, on = topic(args.topic), base(args.base)
+    on = base(args.base)
+    one = need_series(topic(args.topic), on, new=True)
     path = edit_tree(repository(on, args.kdir), on, one)
     say(f"tree: {path}: branch {one.name}, {len(one.patches(on))} patches on {on.tag}")
 

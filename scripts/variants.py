@@ -240,7 +240,7 @@ def series(stack: list[Topic], on: Base, repo: Path, head: str | None = None,
         return
     start = commit_of(repo, on.tag)
     # What a header does to a frame shows in files that are not touched.
-    frames = tuple(wanted for one in stack for wanted in one.frames)
+    frames = tuple(wanted for one in stack for wanted in one.on(on).frames)
     objects = {wanted.split(":")[0][:-1] + "o" for wanted in frames} | set(touched(repo, start, revision))
     for result in compare(repo, start, revision, sorted(objects), frames, chosen):
         yield Result(f"{names}: {result.name}", result.verdict, result.why)

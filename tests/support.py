@@ -56,9 +56,11 @@ benchmark = "{name}_bench"
 metric = "count"
 
 [base."v0"]
-status = "complete"
-merged = "{merged}"
+status = "{status}"
+merged = [{merged}]
 """
+# What a base has from upstream, as series.toml has it.
+MERGED = '{ what = "the half of it", release = "9.0", commit = "0123456789abcdef" }'
 
 
 # A user's configuration that signs all commits, with a program that cannot,
@@ -182,10 +184,12 @@ class KernelCase(Case):
             fetch.store(self.kdir, self.on, repo)
         return repo
 
-    def topic(self, name: str, prerequisites: tuple[str, ...] = (), merged: str = "") -> project.Topic:
-        """A topic of the temporary checkout, without patches yet."""
+    def topic(self, name: str, prerequisites: tuple[str, ...] = (), merged: str = "", status: str = "complete",
+              more: str = "") -> project.Topic:
+        """A topic of the temporary checkout, without patches yet; @more is
+        added to its series.toml."""
         put(self.root / "patches" / name / "series.toml",
-            SERIES.format(name=name, prerequisites=list(prerequisites), merged=merged))
+            SERIES.format(name=name, prerequisites=list(prerequisites), merged=merged, status=status) + more)
         return project.topic(name)
 
     def series(self, name: str, *edits: tuple[str, str, str], start: str = "HEAD",

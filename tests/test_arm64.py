@@ -331,6 +331,13 @@ class Chosen(KernelCase):
                                 ("arm64", "beta alone", ["beta"], "arm64", "kselftests arm64")])
         self.assertEqual(len(results), 4)
 
+    def test_of_this_base(self):
+        """What a topic says of the base that is checked counts."""
+        seen, _ = self.ran(self.topic("alpha", more='neighbours = ["pidfd"]\nguests = ["arm64"]\n'))
+        self.assertEqual([(image, targets) for image, _, targets, *_ in seen],
+                         [("trace", ["alpha", "pidfd"]), ("trace", ["alpha", "pidfd"]), ("debug", ["alpha"]),
+                          ("arm64", ["alpha"])])
+
     def test_nobody_asks(self):
         """Then there is no arm64 kernel at all."""
         seen, _ = self.ran(self.topic("alpha"))

@@ -8,7 +8,7 @@ import sys
 import threading
 from unittest import mock
 
-from support import Case, KernelCase
+from support import MERGED, Case, KernelCase, put
 
 # isort: split
 import project
@@ -36,7 +36,7 @@ class Tables(KernelCase):
         """A topic is its series.toml; its patches come in order, without the
         cover letter and what is no patch."""
         one = self.topic("beta", ("alpha",))
-        self.assertEqual((one.name, one.prerequisites, one.kselftest, one.base["v0"]["status"]),
+        self.assertEqual((one.name, one.prerequisites, one.kselftest, one.base["v0"].status),
                          ("beta", ("alpha",), "beta", "complete"))
         self.assertEqual(one.neighbours, ())
         directory = self.root / "patches/beta/v0"
@@ -47,6 +47,80 @@ class Tables(KernelCase):
                          ["0001-z.patch", "0002-b.patch", "0010-a.patch"])
         self.assertEqual(one.cover(self.on), directory / "0000-cover-letter.patch")
         self.assertEqual(one.patches(project.base("v1")), [])
+
+
+    def test_on(self):
+        """A base's own words count there, and only there."""
+        self.topic("alpha", more='steps = { half = 1 }\nneighbours = ["pidfd"]\nbeside = ["v1"]\n'
+                   '[base."v1"]\nstatus = "in work"\nmerged = []\n')
+        path = self.root / "patches/alpha/series.toml"
+        put(path, 'neighbours = ["clone3"]\ncompared = ["held"]\n' + path.read_text())
+        one = project.topic("alpha")
+        here, there = one.on(self.on), one.on(project.base("v1"))
+        self.assertEqual((here.steps, here.neighbours, here.beside, here.compared),
+                         ({"half": 1}, ("pidfd",), ("v1",), ("held",)))
+        self.assertEqual((there.steps, there.neighbours, there.beside, there.compared),
+                         ({}, ("clone3",), (), ("held",)))
+        self.assertEqual(here.on(self.on), here)
+
+    def test_merged(self):
+        """What a base has from upstream, in order, and as words."""
+        one = self.topic("alpha", merged=MERGED + ', { what = "the rest", release = "9.1", commit = "" }')
+        found = one.merged(self.on)
+        self.assertEqual([(row.what, row.release, row.commit) for row in found],
+                         [("the half of it", "9.0", "0123456789abcdef"), ("the rest", "9.1", "")])
+        self.assertEqual(project.listed(found), "the half of it since 9.0 (0123456789ab), the rest since 9.1")
+        self.assertEqual(one.merged(project.base("v1")), ())
+
+    def test_mistakes(self):
+        """A mistake in a series.toml is one sentence with the file's name."""
+        row = '[base."v1"]\nstatus = "complete"\n'
+        for more, words in (
+                ('[base."v7"]\nstatus = "complete"\nmerged = []\n', ("'v7'", "v0, v1")),
+                (row, ("base v1", "no 'merged'")),
+                ('[base."v1"]\nmerged = []\n', ("base v1", "no 'status'")),
+                (row + 'merged = "v7.3"\n', ("base v1", "no list")),
+                (row + 'merged = ["v7.3"]\n', ("base v1", "no list")),
+                (row + 'merged = [{ what = "x", release = "7.0" }]\n', ("base v1", "no 'commit'")),
+                (row + 'merged = [{ what = "x", commit = "" }]\n', ("base v1", "no 'release'")),
+                (row + 'merged = [{ release = "7.0", commit = "" }]\n', ("base v1", "no 'what'")),
+                (row + 'merged = [{ what = "x", release = "7.0", commit = "abc" }]\n', ("'abc'", "12")),
+                (row + 'merged = [{ what = "x", release = "7.0", commit = "", by = "y" }]\n', ("'by'",)),
+                (row + 'merged = []\nprerequisites = []\n', ("base v1", "'prerequisites'", "steps")),
+                (row + 'merged = []\nbeside = ["v8"]\n', ("'v8'", "v0, v1")),
+                (row + 'merged = []\nguests = ["vax"]\n', ("'vax'", "arm64")),
+                ('[base."v1"]\nstatus = "soon"\nmerged = []\n', ("'soon'", "in work")),
+                ('[base."v1"]\nstatus = "upstream"\nmerged = []\n', ("base v1", "nothing merged")),
+                ("what is this\n", ("mend it",))):
+            with self.subTest(more), self.fails("alpha/series.toml", *words) as caught:
+                self.topic("alpha", more=more)
+            self.assertNotIn("\n", caught.message)
+        path = self.root / "patches/alpha/series.toml"
+        self.topic("alpha")
+        good = path.read_text()
+        for text, words in ((good.replace("kselftest", "selftest"), ("no 'kselftest'",)), ("a = 1\n" + good, ("'a'",))):
+            put(path, text)
+            with self.fails(str(path), *words):
+                project.topics()
+
+    def test_no_series(self):
+        """A topic without a series for a base is refused with what to do:
+        another base, a beginning, or the base as it is."""
+        one, other = self.topic("alpha"), project.base("v1")
+        with self.fails("'alpha'", "v0", "make tree TOPIC=alpha BASE=v0"):
+            project.need_series(one, self.on)
+        self.assertEqual(project.need_series(one, self.on, new=True), one)
+        with self.fails("no topic", "v0", "BASE="):
+            project.chosen_topics(None, self.on)
+        put(self.root / "patches/alpha/v1/0001-x.patch", "")
+        with self.fails("'alpha'", "v0", "BASE=v1") as caught:
+            project.chosen_topics(["alpha"], self.on)
+        self.assertNotIn("\n", caught.message)
+        self.assertEqual(project.chosen_topics(None, other), [one])
+        upstream = self.topic("alpha", merged=MERGED, status="upstream")
+        for new in (False, True):
+            with self.fails("'alpha'", "v9.1.2 has it from upstream", "the half of it since 9.0", "as it is"):
+                project.need_series(upstream, self.on, new=new)
 
 
 class Repository(Case):
@@ -62,12 +136,16 @@ class Repository(Case):
             self.assertIn(one.version, one.url)
 
     def test_topics(self):
-        """Every topic names bases and prerequisites that exist."""
+        """Every topic names prerequisites that exist, and says of each base
+        for which there are patches how far the series is."""
         known = project.topics()
         self.assertIn("pipe", known)
         for one in known.values():
-            self.assertLessEqual(set(one.base), set(project.bases()))
             self.assertLessEqual(set(one.prerequisites), set(known))
+            for on in project.bases().values():
+                self.assertFalse(one.patches(on) and (on.name not in one.base or one.upstream(on)), one.name)
+                own = one.on(on)
+                self.assertTrue(all(last <= len(one.patches(on)) for last in own.steps.values()), one.name)
 
 
 class Run(Case):

@@ -3,9 +3,10 @@
 
 import shutil
 import subprocess
+import sys
 from unittest import mock
 
-from support import USER_CONFIG, KernelCase, git, put
+from support import MERGED, USER_CONFIG, KernelCase, git, put
 
 # isort: split
 import project
@@ -93,12 +94,13 @@ class Apply(KernelCase):
             tree.apply(self.repo, self.on, [one])
 
     def test_no_patches(self):
-        """A topic without patches for the base is refused: upstream since a
-        release, or just not there."""
+        """A topic without a series for the base is refused, with what the base
+        has of it."""
         with self.fails("'alpha'", "v0", "no patches"):
             tree.apply(self.repo, self.on, [self.topic("alpha")])
-        with self.fails("'beta'", "upstream since v7.3"):
-            tree.apply(self.repo, self.on, [self.topic("beta", merged="v7.3")])
+        with self.fails("'beta'", "from upstream", "the half of it since 9.0") as caught:
+            tree.apply(self.repo, self.on, [self.topic("beta", merged=MERGED, status="upstream")])
+        self.assertNotIn("\n", caught.message)
 
     def test_prerequisites(self):
         """A topic comes after what it builds on, each once."""
@@ -268,6 +270,21 @@ class EditTree(KernelCase):
         self.assertIn("line 7.0\n", (self.path / "fs/pipe.c").read_text())
         self.assertNotIn("commits of the branch", self.said.getvalue())
 
+    def test_program(self):
+        """make tree names the tree; a topic that the base has from upstream is
+        refused, without fetching anything."""
+        def main(name: str) -> None:
+            with mock.patch.object(sys, "argv", ["tree.py", "--base", "v0", "--topic", name]):
+                tree.main()
+
+        main("alpha")
+        self.assertIn(f"{self.path}: branch alpha, 1 patches on v9.1.2", self.said.getvalue())
+        self.topic("beta", merged=MERGED, status="upstream")
+        with mock.patch.object(tree, "repository", side_effect=AssertionError("fetched")), \
+                self.fails("'beta'", "v9.1.2 has it from upstream", "since 9.0", "as it is") as caught:
+            main("beta")
+        self.assertNotIn("\n", caught.message)
+
     def test_without_patches(self):
         """A new topic begins on the base."""
         path = tree.edit_tree(self.repo, self.on, self.topic("beta"))
@@ -279,12 +296,12 @@ class Explain(KernelCase):
 
     def test_messages(self):
         """The hunk where git names one, else what git says, else that it is silent."""
-        patch = self.dir / "alpha/v0/0001-x.patch"
+        one, patch = self.topic("alpha"), self.dir / "alpha/v0/0001-x.patch"
         for message, words in (("error: patch failed: mm/filemap.c:123\nerror: mm/filemap.c: patch does not apply",
                                 "mm/filemap.c line 123"),
                                ("error: mm/gone.c: No such file or directory", "mm/gone.c: No such file"),
                                ("fatal: corrupt patch at line 7", "corrupt patch at line 7"),
                                ("", "no reason")):
-            text = tree.explain("alpha", patch, message)
+            text = tree.explain(one, self.on, patch, message)
             self.assertIn(words, text)
             self.assertIn("alpha/0001-x.patch", text)

@@ -358,9 +358,8 @@ class Compare(KernelCase):
         """A frame of a file that is not touched is looked at all the same."""
         repo = self.imported()
         self.series("alpha", ("fs/pipe.h", "", "a header"))
-        one = self.root / "patches/alpha/series.toml"
-        put(one, 'frames = ["fs/pipe.c:pipe_read"]\n' + one.read_text())
-        found = list(variants.series([project.topic("alpha")], self.on, repo, chosen=self.chosen))
+        one = self.topic("alpha", more='frames = ["fs/pipe.c:pipe_read"]\n')
+        found = list(variants.series([one], self.on, repo, chosen=self.chosen))
         self.assertEqual([row.name for row in found if row.verdict == PASSED][1],
                          "alpha: one: stack frame of fs/pipe.c:pipe_read")
         self.assertEqual({row.verdict for row in found}, {PASSED})

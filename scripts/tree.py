@@ -11,7 +11,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from fetch import repository
+from fetch import not_needed, repository, reverses
 from project import (GIT_IDENTITY, GIT_PLAIN, ROOT, Base, Failure, Topic, arguments, base, cache, lock, need_series,
                      output, run, say, topic, topics)
 
@@ -107,6 +107,9 @@ def am(path: Path, one: Topic, base: Base, patch: Path, merge: bool = False) -> 
                "--keep-cr", "--committer-date-is-author-date", patch, env=GIT_IDENTITY)
     except Failure:
         output("git", "-C", path, "am", "--abort", env=GIT_IDENTITY, check=False)
+        if reverses(patch, "-C", path):
+            raise Failure(not_needed(one, base, patch, base.tag, "remove that file, and let 'make tree' and "
+                                     "'make export' number the rest anew")) from None
         raise Failure(explain(one, base, patch, apply_errors(path, patch))) from None
 
 

@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import replace
 from unittest import mock
 
-from support import Case, KernelCase, contents, git, put
+from support import MERGED, Case, KernelCase, contents, git, put
 
 # isort: split
 import fetch
@@ -249,6 +249,20 @@ class Kdir(KernelCase):
         put(self.kdir / "Makefile", (self.kdir / "Makefile").read_text().replace("SUBLEVEL = 2", "SUBLEVEL = 3"))
         self.commit_kdir("Linux 9.1.3")
         self.refused("9.1.3", "9.1.2", "v0, v1")
+
+    def test_other_base(self):
+        """The release of another base is told with that base."""
+        put(self.kdir / "Makefile", (self.kdir / "Makefile").read_text()
+            .replace("PATCHLEVEL = 1", "PATCHLEVEL = 2").replace("SUBLEVEL = 2", "SUBLEVEL = 0"))
+        self.commit_kdir("Linux 9.2.0")
+        self.refused("9.2.0", "9.1.2", "BASE=v1")
+
+    def test_patch_is_there(self):
+        """A tree that has one of the patches is told which, with what is known
+        of it; its own index is not touched."""
+        git("cherry-pick", "alpha~3", "alpha~2", cwd=self.kdir)
+        self.topic("alpha", merged=MERGED)
+        self.refused(str(self.kdir), "alpha/0002-alpha-change-2.patch", "the half of it since 9.0", "v9.1.2")
 
     def test_local_changes(self):
         """Changes that are not committed are named; untracked files are none."""

@@ -102,6 +102,23 @@ class Apply(KernelCase):
             tree.apply(self.repo, self.on, [self.topic("beta", merged=MERGED, status="upstream")])
         self.assertNotIn("\n", caught.message)
 
+    def test_already_there(self):
+        """A patch whose change the base has is told in one sentence, with what
+        is known of it, and the series to use for another base."""
+        one = self.series("alpha", SEVEN, NINE)
+        patch = one.patches(self.on)[1]
+        patch.write_text(patch.read_text().replace("-line 20", "-line XX").replace("+line twenty", "+line 20"))
+        with self.fails(f"v9.1.2 already has the change of alpha/{patch.name}: ", "make export") as caught:
+            tree.apply(self.repo, self.on, [one])
+        self.assertNotIn("from upstream", caught.message)
+        put(self.root / "patches/alpha/v1/0001-x.patch", "")
+        one = self.topic("alpha", merged=MERGED)
+        with self.fails(f"alpha/{patch.name} (from upstream: the half of it since 9.0 (0123456789ab)): ",
+                        "patches/alpha/v1 with BASE=v1 if your kernel is 9.2.0") as caught:
+            tree.apply(self.repo, self.on, [one])
+        self.assertNotIn("\n", caught.message)
+        self.assertEqual(git("status", "--porcelain", cwd=project.cache() / "tree/v0/apply"), "")
+
     def test_prerequisites(self):
         """A topic comes after what it builds on, each once."""
         first = self.series("zeta", SEVEN)

@@ -4,7 +4,8 @@
 
 This is the only thing that writes there.  The cover letter's text is kept from
 the committed one (or a skeleton is made); its shortlog and diffstat are made
-anew.
+anew.  The mirrors are of the reference base's series; those for other bases
+are patches only, which may add the same files in another form.
 """
 
 import re
@@ -84,25 +85,33 @@ def beside(one: Topic, on: Base) -> set[str]:
 
 
 def write(tree: Path, one: Topic, on: Base, start: str, head: str) -> None:
-    """Replace the patches of @one for @on and their mirrors."""
+    """Replace the patches of @one for @on, and their mirrors if @on is the
+    reference base."""
     directory = ROOT / "patches" / one.name / on.name
     directory.mkdir(parents=True, exist_ok=True)
     files = render(tree, start, head, one.cover(on))
-    wanted = mirrors(tree, start, head)
-    for path in added(one.patches(on)) - wanted.keys() - beside(one, on):
-        (ROOT / path).unlink(missing_ok=True)
+    if on.reference:
+        write_mirrors(tree, one, on, mirrors(tree, start, head))
     for old in directory.glob("*.patch"):
         if old.name not in files:
             old.unlink()
     for name, content in files.items():
         (directory / name).write_bytes(content.encode())
+    say(f"export: {len(files) - 1} patches to {directory}")
+
+
+def write_mirrors(tree: Path, one: Topic, on: Base, wanted: dict[str, str]) -> None:
+    """Write the mirrored files @wanted, as mirrors() says them, and remove
+    those that only the committed patches of @one for @on add."""
+    for path in added(one.patches(on)) - wanted.keys() - beside(one, on):
+        (ROOT / path).unlink(missing_ok=True)
     for path, entry in wanted.items():
         mode, blob = entry.split()
         target = ROOT / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content_of(tree, blob))
         target.chmod(0o755 if mode == "100755" else 0o644)
-    say(f"export: {len(files) - 1} patches to {directory}, {len(wanted)} mirrored files")
+    say(f"export: {len(wanted)} mirrored files")
 
 
 def main() -> None:

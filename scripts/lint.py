@@ -63,13 +63,15 @@ def scripts() -> Iterator[Result]:
 
 def committed(one: Topic, on: Base, tree: Path, head: str) -> Iterator[Result]:
     """The round trip: exporting what the patches give makes the committed
-    patches and mirrors again, to the byte."""
+    patches again, to the byte, and on the reference base the mirrors."""
     directory = ROOT / "patches" / one.name / on.name
     files = export.render(tree, on.tag, head, one.cover(on))
     have = {path.name: path.read_bytes().decode() for path in directory.glob("*.patch")}
     wrong = sorted(name for name in files.keys() | have.keys() if files.get(name) != have.get(name))
     yield verdict(f"{one.name}: patches are as exported",
-                  f"{wrong[0]} differs: run 'make export TOPIC={one.name}'" if wrong else "")
+                  f"{wrong[0]} differs: run 'make export TOPIC={one.name} BASE={on.name}'" if wrong else "")
+    if not on.reference:
+        return
     wanted = export.mirrors(tree, on.tag, head)
     stale = []
     for path, entry in wanted.items():

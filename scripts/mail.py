@@ -12,7 +12,7 @@ from pathlib import Path
 
 from export import blurb
 from fetch import repository
-from project import GIT_PLAIN, Base, Failure, Topic, base, lock, need_series, output, run, say, topic, topics
+from project import GIT_PLAIN, Base, Failure, Topic, base, lock, need_series, output, reference, run, say, topic, topics
 from tree import am, commit_of, stacked, worktree
 
 
@@ -95,7 +95,7 @@ def main() -> None:
     """Write <topic>.mbox."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--topic", required=True, help="one of: " + ", ".join(topics()))
-    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
+    parser.add_argument("--base", default=reference().name, help="a base of bases.toml (default: %(default)s)")
     parser.add_argument("--from", dest="sender", required=True, help="'Name <address>' of who submits and signs off")
     parser.add_argument("--kdir", default=os.environ.get("KDIR"),
                         help="your clone with the base's tag, for the base-commit line")

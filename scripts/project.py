@@ -66,6 +66,7 @@ class Base:
     sha256: str = ""
     member: str = ""
     url: str = ""
+    reference: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,9 +163,19 @@ def cache() -> Path:
 
 
 def bases() -> dict[str, Base]:
-    """All bases of bases.toml by name."""
+    """All bases of bases.toml by name; Failure where not exactly one is the
+    reference."""
     table = tomllib.loads((ROOT / "bases.toml").read_text())["base"]
-    return {name: Base(name=name, **row) for name, row in table.items()}
+    found = {name: Base(name=name, **row) for name, row in table.items()}
+    if sum(one.reference for one in found.values()) != 1:
+        raise Failure("bases.toml has not one base with 'reference = true': mark the one that the mirrors are of")
+    return found
+
+
+def reference() -> Base:
+    """The base that commands are about where none is named, and whose series'
+    files are mirrored here."""
+    return next(one for one in bases().values() if one.reference)
 
 
 def base(name: str) -> Base:
@@ -269,7 +280,7 @@ def arguments(description: str) -> argparse.ArgumentParser:
     """A parser with the options that nearly every step has: --base, and --kdir
     whose default is $KDIR."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--base", default="v6.18", help="a base of bases.toml (default: %(default)s)")
+    parser.add_argument("--base", default=reference().name, help="a base of bases.toml (default: %(default)s)")
     parser.add_argument("--kdir", default=os.environ.get("KDIR"), help="your own kernel tree")
     return parser
 

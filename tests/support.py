@@ -23,6 +23,7 @@ BASES = """
 [base."v0"]
 tag = "v9.1.2"
 version = "9.1.2"
+reference = true
 status = "a fake one"
 
 [base."v1"]

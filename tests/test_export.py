@@ -2,6 +2,7 @@
 """Exporting a series: what is written, applied and written again is the same."""
 
 import sys
+from dataclasses import replace
 from unittest import mock
 
 from support import USER_CONFIG, KernelCase, contents, git, put
@@ -163,6 +164,21 @@ class Export(KernelCase):
         rendered = export.render(place, self.on.tag, head, self.one.cover(self.on))
         self.assertEqual({name: text.encode() for name, text in rendered.items()},
                          {path.name: path.read_bytes() for path in self.directory.iterdir()})
+
+    def test_other_base(self):
+        """For another base than the reference there are patches, and the
+        mirrors stay as they are."""
+        before = self.write()
+        other = replace(self.on, name="v1", reference=False)
+        put(self.path / "tools/testing/selftests/alpha/data.txt", "another\n")
+        self.commit("alpha: have other data")
+        export.write(self.path, self.one, other, other.tag, "HEAD")
+        after = contents(self.root)
+        self.assertEqual({name for name in after if before.get(name) != after[name]},
+                         {f"patches/alpha/v1/{name}" for name in (
+                             "0000-cover-letter.patch", "0001-alpha-make-it-seven.patch",
+                             "0002-selftests-add-alpha.patch", "0003-alpha-have-other-data.patch")})
+        self.assertEqual(before.keys() - after.keys(), set())
 
     def test_line_ends_are_kept(self):
         """Lines that end in CR LF do so in the patch, the mirror, and the tree

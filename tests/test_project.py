@@ -24,6 +24,19 @@ class Tables(KernelCase):
             project.base("v5")
         self.assertNotIn("\n", caught.message)
 
+    def test_reference(self):
+        """One base is the reference, which commands are about by default; none
+        or two are a mistake."""
+        self.assertEqual(project.reference(), self.on)
+        self.assertEqual(project.arguments("").parse_args([]).base, "v0")
+        table = self.root / "bases.toml"
+        one = table.read_text()
+        for text in (one.replace("reference = true\n", ""), one.replace("status", "reference = true\nstatus")
+                     .replace("reference = true\nreference", "reference")):
+            put(table, text)
+            with self.fails("bases.toml", "'reference = true'"):
+                project.reference()
+
     def test_unknown_topic(self):
         """An unknown topic is one sentence with the known ones."""
         self.topic("alpha")

@@ -2,13 +2,13 @@
 /*
  * Semantics of anonymous pipes which user space relies on.
  *
- * anon_pipe_write() and anon_pipe_read() allocate, copy and free pages under
- * pipe->mutex.  Moving any of that out of the mutex must not be visible from
- * user space, so nail down everything which is visible: which bytes arrive,
- * which errors win over which, what a partial write counts, how writes are laid
- * out in the slots of the ring, who is woken up when, and that pages shared
- * with somebody else are never written to.  The expectations are those of
- * Linux 6.18, including the odd ones.
+ * Whether anon_pipe_write() and anon_pipe_read() allocate, copy and free pages
+ * under pipe->mutex or without it must not be visible from user space, so nail
+ * down everything which is visible: which bytes arrive, which errors win over
+ * which, what a partial write counts, how writes are laid out in the slots of
+ * the ring, who is woken up when, and that pages shared with somebody else are
+ * never written to.  The expectations are those of Linux 6.18, which did all
+ * of it under the mutex, including the odd ones.
  *
  * There is one exception: a write of a page or more has its data copied before
  * it takes the mutex, so that nobody has to wait for its page faults.  Where
@@ -31,6 +31,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/perf_event.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
@@ -2352,6 +2353,72 @@ TEST_F(copy, efault_then_mapped)
 		lazy_free(&reader);
 	}
 	close(uffd);
+}
+
+/* Count the page faults of the thread @tid; -1 and a reason if that cannot be. */
+static int count_faults(pid_t tid, const char **reason)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+	};
+	int fd = syscall(__NR_perf_event_open, &attr, tid, -1, -1, 0);
+
+	if (fd < 0)
+		*reason = errno == EACCES || errno == EPERM ?
+			"the page faults of the kernel cannot be counted without CAP_PERFMON" :
+			"the kernel has no CONFIG_PERF_EVENTS";
+	return fd;
+}
+
+/*
+ * A writer which has found memory that cannot be accessed must not try it again
+ * before each wait: if the memory is broken, each time is a machine check. One
+ * more time is needed to find out what to return, with the mutex held.
+ */
+TEST_F(copy, efault_not_repeated)
+{
+	const char *reason = "";
+	struct io writer = { };
+	uint64_t faults = 0;
+	struct guarded g;
+	ssize_t n, i;
+	int fd;
+
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	n = fill_slots(_metadata, self->p[1]);
+	guarded_alloc(_metadata, &g, (n - 1) * psz, psz, false);
+	fill(g.buf, (n - 1) * psz, 1, 0);
+	writer.fd = self->p[1];
+	writer.buf = g.buf;
+	writer.len = n * psz;
+	io_start(_metadata, &writer);
+	io_wait_blocked(_metadata, &writer);
+	fd = count_faults(writer.tid, &reason);
+
+	/* It fills each slot that gets free, and waits for the next. */
+	for (i = 0; i < n - 1; i++) {
+		drain_filler(_metadata, self->p[0], 1);
+		ASSERT_TRUE(WAIT_FOR(nr_bytes(_metadata, self->p[0]) == n * psz));
+		io_wait_blocked(_metadata, &writer);
+	}
+	drain_filler(_metadata, self->p[0], 1);
+	io_join(_metadata, &writer);
+	EXPECT_EQ((n - 1) * psz, writer.ret);
+	get(_metadata, self->p[0], (n - 1) * psz, 1, 0);
+	expect_works(_metadata, self->p);
+	guarded_free(&g);
+
+	if (fd < 0)
+		SKIP(return, "%s", reason);
+	ASSERT_EQ((ssize_t)sizeof(faults), read(fd, &faults, sizeof(faults)));
+	close(fd);
+	/* A copy which comes out short may have been tried byte by byte, too. */
+	EXPECT_GE(4, (ssize_t)faults) {
+		TH_LOG("%zd page faults while it waited for %zd slots",
+		       (ssize_t)faults, n);
+	}
 }
 
 /* A read which fails must not lose a byte. */

@@ -8,6 +8,7 @@ KDIR ?=
 export KDIR
 
 topic = $(if $(TOPIC),--topic $(TOPIC))
+fresh = $(if $(FRESH),--fresh)
 need-topic = $(if $(TOPIC),,$(error give a topic, for instance 'make $@ TOPIC=pipe'))
 step = @$(PYTHON) scripts/$(1).py
 
@@ -32,6 +33,7 @@ help:
 	@echo "  KDIR=dir                     your own kernel tree instead of a download"
 	@echo "  ACCEL=auto|kvm|tcg CPUS=n TIMED=1 OUT=dir      for make bench"
 	@echo "  CONFIG=trace|debug|bench                       for make shell"
+	@echo "  FRESH=1                      for make check and lint: build also what was seen to pass"
 
 install:
 	$(call step,install)
@@ -41,14 +43,14 @@ bench: install
 		$(if $(TIMED),--timed) $(if $(OUT),--out $(OUT))
 
 check: install
-	$(call step,check) --base $(BASE) $(if $(ACCEL),--accel $(ACCEL))
+	$(call step,check) --base $(BASE) $(if $(ACCEL),--accel $(ACCEL)) $(fresh)
 
 check-teeth: install
 	$(need-topic)
 	$(call step,teeth) --base $(BASE) $(topic) $(if $(ACCEL),--accel $(ACCEL))
 
 lint: install
-	$(call step,lint) --base $(BASE) $(topic)
+	$(call step,lint) --base $(BASE) $(topic) $(fresh)
 
 tree: install
 	$(need-topic)

@@ -17,12 +17,13 @@ from pathlib import Path
 
 import arm64
 import herd
+import seen
 import variants
 from build import ARM64, Kernel, arch, kernel, kselftests
 from fetch import repository
 from guest import SWAP, accelerator, boot, reports, run_directory
-from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, show
-from lint import lint
+from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, show, shown
+from lint import lint, scripts
 from project import ROOT, Base, Failure, Topic, arguments, base, chosen_topics, run, say
 from tree import apply
 
@@ -139,6 +140,7 @@ def main() -> int:
     """Run all checks and end with the line 'N passed, N failed, N skipped'."""
     parser = arguments(__doc__)
     parser.add_argument("--accel", default="auto", choices=("auto", "kvm", "tcg"), help="default: auto")
+    seen.argument(parser)
     args = parser.parse_args()
     begin = time.monotonic()
     on = base(args.base)
@@ -146,20 +148,17 @@ def main() -> int:
     say("check: the tooling's own tests")
     results = tooling()
     say("check: lint")
-    results += lint(on, chosen, args.kdir)
+    results += shown(scripts())
     try:
         repo = repository(on, args.kdir)
+        results += shown(lint(on, chosen, repo, args.fresh))
         say("check: other configurations")
-        others = list(variants.series(chosen, on, repo))
-        show(others)
-        results += others
+        results += shown(variants.series(chosen, on, repo, fresh=args.fresh))
         say("check: litmus tests")
-        litmus = [result for one in chosen for result in herd.series(one, on, repo)]
-        show(litmus)
-        results += litmus
+        results += shown(result for one in chosen for result in herd.series(one, on, repo))
         results += guests(on, repo, apply(repo, on, chosen), chosen, args.accel)
     except Failure as err:
-        results.append(Result("other configurations, litmus tests and kselftests", FAILED, str(err)))
+        results.append(Result("what is left of the checks", FAILED, str(err)))
     failed = [one for one in results if one.verdict == FAILED]
     if failed:
         print("\nFailed:")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Remove what can be made again from the cache: builds, kernels, guest runs,
-logs and the steps' own worktrees.  Downloads, the kernel repositories and the
+logs, remembered results and the steps' own worktrees.  Downloads, the kernel repositories and the
 trees that series are edited in stay; --all removes those too."""
 
 import argparse
@@ -9,7 +9,7 @@ import shutil
 
 from project import cache, run, say, topics
 
-REBUILT = ("build", "kernel", "kselftest", "run", "log", "unpack.part", "kdir.part")
+REBUILT = ("build", "kernel", "kselftest", "run", "log", "seen", "unpack.part", "kdir.part")
 
 
 def main() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
@@ -84,6 +85,15 @@ def show(results: list[Result]) -> None:
     for one in results:
         mark = {PASSED: "ok", FAILED: "not ok", SKIPPED: "skip"}[one.verdict]
         print(f"{mark} - {one.name}" + (f" # {one.why}" if one.why else ""), flush=True)
+
+
+def shown(results: Iterable[Result]) -> list[Result]:
+    """All of @results, each printed as it comes."""
+    found = []
+    for one in results:
+        found.append(one)
+        show([one])
+    return found
 
 
 def count(results: list[Result]) -> str:

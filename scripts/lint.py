@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import export
-from build import configure, jobs, selected
+import seen
+from build import compiler, configure, fragments_hash, jobs, selected
 from fetch import repository
 from install import tool
-from ktap import FAILED, PASSED, Result, count, show
+from ktap import FAILED, PASSED, Result, count, shown
 from project import ROOT, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say
 from tree import apply, commit_of, stacked, worktree
 
@@ -180,8 +181,14 @@ def builds(one: Topic, on: Base, repo: Path, head: str) -> Iterator[Result]:
                               "; ".join(sorted(kernel_doc(source, documented) - documentation)))
 
 
-def series(one: Topic, on: Base, repo: Path) -> Iterator[Result]:
-    """All checks of one series."""
+def what_matters(one: Topic, on: Base, repo: Path, head: str) -> list[str]:
+    """What the results of builds() follow from."""
+    return [one.name, on.name, commit_of(repo, on.tag), commit_of(repo, head), fragments_hash("bench", on), compiler(),
+            output("sparse", "--version"), *seen.sources("lint")]
+
+
+def series(one: Topic, on: Base, repo: Path, fresh: bool) -> Iterator[Result]:
+    """All checks of one series; @fresh: build also what was seen to pass."""
     try:
         head = apply(repo, on, [one])
     except Failure as err:
@@ -193,33 +200,26 @@ def series(one: Topic, on: Base, repo: Path) -> Iterator[Result]:
         if stacked([one], on) == [one]:
             yield from committed(one, on, tree, head)
         yield from texts(one, on, tree)
-    yield from builds(one, on, repo, head)
+    yield from seen.results(f"lint: building {one.name} on {on.name}", what_matters(one, on, repo, head),
+                            lambda: builds(one, on, repo, head), fresh)
 
 
-def lint(on: Base, chosen: list[Topic], kdir: str | None) -> list[Result]:
-    """The results of all checks; each is printed as it comes."""
-    results = []
-
-    def every() -> Iterator[Result]:
-        yield from scripts()
-        repo = repository(on, kdir)
-        for one in chosen:
-            yield from series(one, on, repo)
-
-    for result in every():
-        results.append(result)
-        show([result])
-    return results
+def lint(on: Base, chosen: list[Topic], repo: Path, fresh: bool) -> Iterator[Result]:
+    """All checks of the series of @chosen."""
+    for one in chosen:
+        yield from series(one, on, repo, fresh)
 
 
 def main() -> int:
     """Lint one topic, or all, and print the count."""
     parser = arguments(__doc__)
     parser.add_argument("--topic", action="append", help="default: every topic that has patches for the base")
+    seen.argument(parser)
     args = parser.parse_args()
     on = base(args.base)
     chosen = chosen_topics(args.topic, on)
-    results = lint(on, chosen, args.kdir)
+    results = shown(scripts())
+    results += shown(lint(on, chosen, repository(on, args.kdir), args.fresh))
     print(count(results))
     return any(result.verdict == FAILED for result in results)
 

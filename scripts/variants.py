@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import seen
 from build import compiler, jobs, merge, selected
 from fetch import repository
-from ktap import FAILED, PASSED, SKIPPED, Result, count, show
+from ktap import FAILED, PASSED, SKIPPED, Result, count, shown
 from lint import build_objects, diagnostics, kernel_files
 from project import KCONFIG, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say
 from tree import apply, commit_of, worktree
@@ -228,10 +229,20 @@ def touched(repo: Path, start: str, head: str) -> list[str]:
     return [path[:-1] + "o" for path in kernel_files(paths, ".c")]
 
 
+def what_matters(start: str, revision: str, objects: list[str], frames: tuple[str, ...],
+                 chosen: tuple[Variant, ...]) -> list[str]:
+    """What the results of compare() follow from."""
+    compilers = sorted({one.compiler for one in chosen})
+    return [start, revision, *objects, *frames, *(one.name for one in chosen),
+            *(compiler(name) for name in compilers if shutil.which(name)),
+            *(path.read_text() for one in chosen for path in one.fragments), *seen.sources("variants")]
+
+
 def series(stack: list[Topic], on: Base, repo: Path, head: str | None = None,
-           chosen: tuple[Variant, ...] = tuple(VARIANTS.values())) -> Iterator[Result]:
+           chosen: tuple[Variant, ...] = tuple(VARIANTS.values()), fresh: bool = False) -> Iterator[Result]:
     """The results for the series of @stack on @on, one on the other, or for the
-    revision @head of @repo; a series that does not apply is one failure."""
+    revision @head of @repo; a series that does not apply is one failure.
+    @fresh: build also what was seen to pass."""
     names = "+".join(one.name for one in stack)
     try:
         revision = commit_of(repo, head) if head else apply(repo, on, stack)
@@ -241,8 +252,10 @@ def series(stack: list[Topic], on: Base, repo: Path, head: str | None = None,
     start = commit_of(repo, on.tag)
     # What a header does to a frame shows in files that are not touched.
     frames = tuple(wanted for one in stack for wanted in one.on(on).frames)
-    objects = {wanted.split(":")[0][:-1] + "o" for wanted in frames} | set(touched(repo, start, revision))
-    for result in compare(repo, start, revision, sorted(objects), frames, chosen):
+    objects = sorted({wanted.split(":")[0][:-1] + "o" for wanted in frames} | set(touched(repo, start, revision)))
+    for result in seen.results(f"variants: {names} on {on.name}",
+                               what_matters(start, revision, objects, frames, chosen),
+                               lambda: compare(repo, start, revision, objects, frames, chosen), fresh):
         yield Result(f"{names}: {result.name}", result.verdict, result.why)
 
 
@@ -253,17 +266,15 @@ def main() -> int:
     parser.add_argument("--topic", action="append", help="default: every topic that has patches for the base")
     parser.add_argument("--variant", action="append", choices=VARIANTS, help="default: all")
     parser.add_argument("--head", help="this revision of the kernel's repository instead of the topic's patches")
+    seen.argument(parser)
     args = parser.parse_args()
     on = base(args.base)
     chosen = chosen_topics(args.topic, on)
     if args.head and len(chosen) != 1:
         raise Failure("--head is a revision of one topic: give --topic as well")
     repo = repository(on, args.kdir)
-    results = []
-    for result in series(chosen, on, repo, args.head,
-                         tuple(VARIANTS[name] for name in dict.fromkeys(args.variant or VARIANTS))):
-        results.append(result)
-        show([result])
+    results = shown(series(chosen, on, repo, args.head,
+                           tuple(VARIANTS[name] for name in dict.fromkeys(args.variant or VARIANTS)), args.fresh))
     print(f"variants: {count(results)}")
     return any(result.verdict == FAILED for result in results)
 

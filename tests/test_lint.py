@@ -10,7 +10,7 @@ from support import KernelCase, git, put
 import export
 import lint
 import tree
-from ktap import FAILED, PASSED
+from ktap import FAILED, PASSED, Result
 
 
 class Committed(KernelCase):
@@ -57,3 +57,46 @@ class Committed(KernelCase):
         self.export(other)
         put(self.root / self.file, "another test\n")
         self.assertEqual(self.found(other), {"alpha: patches are as exported": (PASSED, "")})
+
+
+class Remembered(KernelCase):
+    """lint.series() builds once what passed."""
+
+    def setUp(self):
+        super().setUp()
+        self.repo, self.built, self.verdict = self.imported(), 0, PASSED
+        self.one = self.series("alpha", ("fs/pipe.c", "line 7\n", "line seven\n"))
+        self.fake("sparse", "echo 0.6.4\n")
+
+        def builds(one, _on, _repo, _head):
+            self.built += 1
+            yield Result(f"{one.name}: builds", self.verdict)
+
+        for name, other in (("builds", builds), ("texts", lambda *_: iter(())), ("committed", lambda *_: iter(()))):
+            self.enterContext(mock.patch.object(lint, name, other))
+
+    def lint(self, fresh: bool = False) -> list[tuple[str, str]]:
+        """Name and verdict of each result."""
+        return [(one.name, one.verdict) for one in lint.lint(self.on, [self.one], self.repo, fresh)]
+
+    def test_once(self):
+        """The second time, the same results come without a build, unless they
+        are asked for afresh or sparse is another; a failure is built again."""
+        good = [("alpha: git am", PASSED), ("alpha: builds", PASSED)]
+        self.assertEqual([self.lint(), self.lint()], [good, good])
+        self.assertEqual(self.built, 1)
+        self.assertEqual(self.lint(fresh=True), good)
+        self.fake("sparse", "echo 0.6.5\n")
+        self.assertEqual(self.lint(), good)
+        self.assertEqual(self.built, 3)
+        self.fake("sparse", "echo 0.6.6\n")
+        self.verdict = FAILED
+        self.assertEqual([self.lint()[1], self.lint()[1]], [("alpha: builds", FAILED)] * 2)
+        self.assertEqual(self.built, 5)
+
+    def test_does_not_apply(self):
+        """A series that does not apply is one failure, and nothing is built."""
+        (patch,) = self.one.patches(self.on)
+        put(patch, patch.read_text().replace("-line 7\n", "-line X\n"))
+        self.assertEqual(self.lint(), [("alpha: git am", FAILED)])
+        self.assertEqual(self.built, 0)

@@ -364,6 +364,28 @@ class Compare(KernelCase):
                          "alpha: one: stack frame of fs/pipe.c:pipe_read")
         self.assertEqual({row.verdict for row in found}, {PASSED})
 
+    def test_remembered(self):
+        """A series that passed is not built again until something changes: a
+        fragment, a compiler, a frame, the patches."""
+        repo = self.imported()
+        one = self.series("alpha", ("fs/pipe.c", "7:1", "8:1"))
+
+        def builds(of: project.Topic = one, fresh: bool = False) -> bool:
+            before = self.log.read_text() if self.log.exists() else ""
+            found = list(variants.series([of], self.on, repo, chosen=self.chosen, fresh=fresh))
+            self.assertEqual([(row.name, row.verdict) for row in found][:2],
+                             [(f"alpha: {name}: 1 objects build with W=1", PASSED) for name in ("one", "two")])
+            return self.log.read_text() != before
+
+        self.assertEqual([builds(), builds(), builds(fresh=True), builds()], [True, False, True, False])
+        put(self.dir / "kconfig/variants/two.config", "# another\nCONFIG_C=y\n")
+        self.assertEqual([builds(), builds()], [True, False])
+        self.fake("gcc", "echo gcc 13\n")
+        self.assertEqual([builds(), builds()], [True, False])
+        (patch,) = one.patches(self.on)
+        put(patch, patch.read_text().replace("+says: 8:1", "+says: 9:1"))
+        self.assertEqual([builds(), builds()], [True, False])
+
     def test_does_not_apply(self):
         """A series that does not apply is one failure."""
         repo = self.imported()

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Remember the results of long checks whose outcome follows from their inputs:
+a source, a configuration, compilers, and the scripts that do it.
+
+What passed is kept in the cache under a hash of those inputs, and told again
+as long as none of them changes.  A failure is never kept.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import astuple
+from pathlib import Path
+
+from ktap import FAILED, Result
+from project import cache, say
+
+SCRIPTS = Path(__file__).resolve().parent
+IMPORT = re.compile(r"^(?:from|import) (\w+)", re.M)
+
+
+def argument(parser: argparse.ArgumentParser) -> None:
+    """Add --fresh to a step's options."""
+    parser.add_argument("--fresh", action="store_true", help="build also what was seen to pass with the same inputs")
+
+
+def sources(module: str) -> list[str]:
+    """The text of scripts/@module.py, and of all that it imports from there."""
+    found: dict[str, str] = {}
+    wanted = [module]
+    while wanted:
+        name = wanted.pop()
+        path = SCRIPTS / f"{name}.py"
+        if name not in found and path.exists():
+            found[name] = path.read_text()
+            wanted += IMPORT.findall(found[name])
+    return [found[name] for name in sorted(found)]
+
+
+def recall(path: Path) -> list[Result]:
+    """The results that are kept in @path; none where it is not there or was
+    not written by keep()."""
+    try:
+        return [Result(*row) for row in json.loads(path.read_text())]
+    except (OSError, ValueError, TypeError):
+        return []
+
+
+def keep(path: Path, results: list[Result]) -> None:
+    """Write @results to @path, all or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
+    partial.write_text(json.dumps([astuple(one) for one in results], indent=1) + "\n")
+    partial.rename(path)
+
+
+def results(what: str, inputs: list[str], check: Callable[[], Iterator[Result]], fresh: bool) -> Iterator[Result]:
+    """The results of @check, which is called @what in a progress line, as it
+    gives them, or those that are kept of a run with the same @inputs.  @fresh:
+    run it anyway.  What passed or was skipped is kept; where anything failed,
+    or the check broke off, nothing is."""
+    key = hashlib.sha256(json.dumps([what, *inputs]).encode()).hexdigest()[:20]
+    path = cache() / "seen" / f"{key}.json"
+    known = [] if fresh else recall(path)
+    if known:
+        day = time.strftime("%Y-%m-%d", time.localtime(path.stat().st_mtime))
+        say(f"{what}: the {len(known)} results are as seen on {day}, from the same inputs (FRESH=1 runs it anyway)")
+        yield from known
+        return
+    found = []
+    for result in check():
+        found.append(result)
+        yield result
+    if not any(one.verdict == FAILED for one in found):
+        keep(path, found)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Results that are remembered."""
+
+import os
+from unittest import mock
+
+from support import Case, put
+
+# isort: split
+import project
+import seen
+from ktap import FAILED, PASSED, SKIPPED, Result
+
+GOOD = [Result("a", PASSED), Result("b", SKIPPED, "no ü here")]
+BAD = [Result("a", PASSED), Result("b", FAILED, "why")]
+
+
+class Results(Case):
+    """seen.results()."""
+
+    def setUp(self):
+        super().setUp()
+        self.runs = 0
+
+    def ask(self, gives: list[Result], *inputs: str, what: str = "lint", fresh: bool = False) -> list[Result]:
+        """The results, of a check that gives @gives and counts in self.runs."""
+        def check():
+            self.runs += 1
+            yield from gives
+
+        return list(seen.results(what, list(inputs), check, fresh))
+
+    def kept(self) -> list:
+        """The files that are kept."""
+        return list((project.cache() / "seen").glob("*"))
+
+    def test_again(self):
+        """What passed or was skipped is told again, with the day it was seen."""
+        self.assertEqual(self.ask(GOOD, "x"), GOOD)
+        self.assertEqual(self.said.getvalue(), "")
+        (path,) = self.kept()
+        os.utime(path, (86400 * 365, 86400 * 365))
+        self.assertEqual(self.ask(BAD, "x"), GOOD)
+        self.assertEqual(self.runs, 1)
+        for words in ("lint", "2 results", "1971-01-01", "FRESH=1"):
+            self.assertIn(words, self.said.getvalue())
+
+    def test_other_inputs(self):
+        """Another input, or the same ones in another place, is another check."""
+        self.ask(GOOD, "x", "y")
+        for inputs, what in ((("x",), "lint"), (("x", "z"), "lint"), (("xy",), "lint"), (("x", "y", ""), "lint"),
+                             (("x", "y"), "variants")):
+            self.assertEqual(self.ask(BAD, *inputs, what=what), BAD)
+        self.assertEqual(self.runs, 6)
+        self.assertEqual(len(self.kept()), 1)
+
+    def test_failure(self):
+        """Nothing is kept where one failed, even if it passed before."""
+        for _ in range(2):
+            self.assertEqual(self.ask(BAD, "x"), BAD)
+        self.assertEqual((self.runs, self.kept()), (2, []))
+
+    def test_fresh(self):
+        """Asked for afresh it runs anyway, and what passes is kept."""
+        self.ask(GOOD, "x")
+        self.assertEqual(self.ask(GOOD[:1], "x", fresh=True), GOOD[:1])
+        self.assertEqual(self.ask(BAD, "x"), GOOD[:1])
+        self.assertEqual(self.runs, 2)
+
+    def test_broken_off(self):
+        """Nothing is kept of a check that a failure or the caller ends."""
+        def check():
+            yield GOOD[0]
+            raise project.Failure("no disk")
+
+        with self.fails("no disk"):
+            list(seen.results("lint", ["x"], check, False))
+        next(seen.results("lint", ["x"], lambda: iter(GOOD), False))
+        self.assertEqual(self.kept(), [])
+
+    def test_damaged(self):
+        """A file that cannot be read is as none, and written anew."""
+        self.ask(GOOD, "x")
+        (path,) = self.kept()
+        for text in ("", "[[", "7", '[["a"]]', '[{"a": 1}]'):
+            path.write_text(text)
+            self.assertEqual(self.ask(GOOD, "x"), GOOD)
+            self.assertEqual(seen.recall(path), GOOD)
+        self.assertEqual((self.runs, len(self.kept())), (6, 1))
+
+
+class Sources(Case):
+    """seen.sources()."""
+
+    def test_imports(self):
+        """A script counts with what it imports, and that with what it does;
+        what it imports within a function does not."""
+        self.enterContext(mock.patch.object(seen, "SCRIPTS", self.dir))
+        put(self.dir / "a.py", "import os\nfrom b import x\n")
+        put(self.dir / "b.py", "import a\nimport c\n\ndef f():\n    import d\n")
+        put(self.dir / "c.py", "C = 1\n")
+        put(self.dir / "d.py", "D = 1\n")
+        self.assertEqual(seen.sources("a"), [(self.dir / f"{name}.py").read_text() for name in "abc"])
+        self.assertEqual(seen.sources("d"), ["D = 1\n"])
+
+    def test_committed(self):
+        """The checks that are remembered count with what builds."""
+        for module in ("lint", "variants"):
+            text = seen.sources(module)
+            for name in (module, "build", "tree", "project", "ktap", "seen"):
+                self.assertIn((seen.SCRIPTS / f"{name}.py").read_text(), text, (module, name))
+            self.assertNotIn((seen.SCRIPTS / "mail.py").read_text(), text)

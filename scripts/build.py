@@ -207,17 +207,31 @@ def built(out: Path, source: Path) -> None:
     (out / "hotpaths.built").write_text(output("git", "-C", source, "rev-parse", "HEAD^{tree}") + "\n")
 
 
+def kernel_path(repo: Path, base: Base, revision: str, config: str) -> Path:
+    """Where in the cache the kernel is that kernel() of the same returns, or
+    will be."""
+    source_id = output("git", "--git-dir", repo, "rev-parse", revision + "^{tree}")
+    made_of = f"{source_id} {fragments_hash(config, base)} {compiler(arch(config).gcc)}"
+    return cache() / "kernel" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
+
+
+def cached(repo: Path, base: Base, revision: str, config: str) -> Kernel | None:
+    """What kernel() of the same returns where it was built before, else None."""
+    path = kernel_path(repo, base, revision, config)
+    record = path / "kernel.json"
+    if not record.exists():
+        return None
+    return Kernel(path=path, **{**json.loads(record.read_text()), "commit": commit_of(repo, revision)})
+
+
 def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Kernel:
     """The kernel of @revision in @repo with configuration @config, built
     where it is not there yet.  @label names it in the progress lines."""
+    have = cached(repo, base, revision, config)
+    if have:
+        return have
     commit, target = commit_of(repo, revision), arch(config)
-    source_id = output("git", "--git-dir", repo, "rev-parse", commit + "^{tree}")
-    key = hashlib.sha256(f"{source_id} {fragments_hash(config, base)} {compiler(target.gcc)}".encode()).hexdigest()[:16]
-    path = cache() / "kernel" / key
-    record = path / "kernel.json"
-    if record.exists():
-        row = json.loads(record.read_text())
-        return Kernel(path=path, **{**row, "commit": commit})
+    path = kernel_path(repo, base, revision, config)
     with lock(f"{repo.name}-build"):
         out = cache() / "build" / f"{repo.name}-{config}"
         if not configured(out, config, base):
@@ -231,7 +245,7 @@ def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Ke
         image = Kernel(path=path, base=base.name, commit=commit, config=config,
                        config_hash=hashlib.sha256((out / ".config").read_bytes()).hexdigest()[:12],
                        compiler=compiler(target.gcc))
-        partial = path.with_name(key + ".part")
+        partial = path.with_name(path.name + ".part")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         shutil.copy(out / target.image, partial)

@@ -7,24 +7,31 @@ and on arm64 where the topic asks for it.
 
 The log of each guest is a check of its own: a report of lockdep, KASAN, RCU,
 WARN, BUG or the hung-task detector in it is a failure.
+
+That is of one base.  With the reference base go, of every other base that has
+series, what needs no kernel to be built: they apply, alone and one on the
+other, lint, the touched objects, and kselftests where the trace kernel is in
+the cache.
 """
 
 import shutil
 import sys
 import time
 import unittest
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import arm64
 import herd
+import lint
 import seen
 import variants
-from build import ARM64, Kernel, arch, kernel, kselftests
+from build import ARM64, Kernel, arch, cached, kernel, kselftests
 from fetch import repository
 from guest import SWAP, accelerator, boot, reports, run_directory
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, show, shown
-from lint import lint, scripts
-from project import ROOT, Base, Failure, Topic, arguments, base, chosen_topics, run, say
+from project import ROOT, Base, Failure, Topic, arguments, base, bases, chosen_topics, run, say, topics
 from tree import apply
 
 # Seconds that one test program may take, and a guest with all of them: the
@@ -79,7 +86,7 @@ def guest(image: Kernel, tests: Path, name: str, script: str, accel: str, by_tur
     the installed kselftests @tests and the tracing scripts.  What the KTAP has
     and what the kernel's log says are the results, each with @name before it;
     @by_turns is boot()'s."""
-    run_dir = run_directory("check-" + name.replace(" ", "-"))
+    run_dir = run_directory("check-" + name.replace(":", "").replace(" ", "-"))
     shutil.copytree(tests, run_dir / "kselftest")
     shutil.copytree(ROOT / "scripts" / "trace", run_dir / "trace")
     try:
@@ -102,22 +109,28 @@ def guest(image: Kernel, tests: Path, name: str, script: str, accel: str, by_tur
 
 
 def kselftest_guest(on: Base, repo: Path, revision: str, config: str, targets: list[str], label: str,
-                    accel: str) -> list[Result]:
+                    accel: str, tools: bool = False, before: str = "") -> list[Result]:
     """The kselftests of @targets on the kernel of @revision with configuration
-    @config, and where that is trace, the tracing tools.  @label names the
-    series in progress lines."""
-    say(f"check: kselftests on the {config} kernel")
+    @config, and if @tools, the tracing tools.  @label names the series in
+    progress lines; @before comes before each result's name."""
+    say(f"check: {before}kselftests on the {config} kernel")
     try:
         image = kernel(repo, on, revision, config, label)
         # Topics may share a directory of tests.
         tests = kselftests(repo, revision, list(dict.fromkeys(targets)), arch(config))
     except Failure as err:
-        return [Result(f"{config}: build", FAILED, str(err))]
+        return [Result(f"{before}{config}: build", FAILED, str(err))]
     script = NO_SMOKE_TESTS + KSELFTESTS if config == "debug" else KSELFTESTS
-    results = guest(image, tests, f"kselftests {config}", script, accel)
-    if config == "trace":
-        results += guest(image, tests, "tools", TOOLS, accel, by_turns=True)
+    results = guest(image, tests, f"{before}kselftests {config}", script, accel)
+    if tools:
+        results += guest(image, tests, f"{before}tools", TOOLS, accel, by_turns=True)
     return results
+
+
+def tested(chosen: list[Topic]) -> list[str]:
+    """The kselftests of @chosen, and those of the kernel that exercise the
+    same code."""
+    return [one.kselftest for one in chosen] + [name for one in chosen for name in one.neighbours]
 
 
 def guests(on: Base, repo: Path, revision: str, chosen: list[Topic], accel: str) -> list[Result]:
@@ -126,14 +139,58 @@ def guests(on: Base, repo: Path, revision: str, chosen: list[Topic], accel: str)
     exercise the same code: KASAN makes these slow.  On other architectures, a
     topic's kselftests run with its own series alone."""
     chosen = [one.on(on) for one in chosen]
-    own = [one.kselftest for one in chosen]
-    results = kselftest_guest(on, repo, revision, "trace", own + [name for one in chosen for name in one.neighbours],
-                              "patched", accel)
-    results += kselftest_guest(on, repo, revision, "debug", own, "patched", accel)
+    results = kselftest_guest(on, repo, revision, "trace", tested(chosen), "patched", accel, tools=True)
+    results += kselftest_guest(on, repo, revision, "debug", [one.kselftest for one in chosen], "patched", accel)
     for one in chosen:
         for config in one.guests:
             results += kselftest_guest(on, repo, apply(repo, on, [one]), config, [one.kselftest], one.name, accel)
     return results
+
+
+def whole(on: Base, chosen: list[Topic], kdir: str | None, accel: str, fresh: bool) -> Iterator[Result]:
+    """All checks of the series of @chosen for @on."""
+    repo = repository(on, kdir)
+    say("check: lint")
+    yield from shown(lint.lint(on, chosen, repo, fresh))
+    say("check: other configurations")
+    yield from shown(variants.series(chosen, on, repo, fresh=fresh))
+    say("check: litmus tests")
+    yield from shown(result for one in chosen for result in herd.series(one, on, repo))
+    yield from guests(on, repo, apply(repo, on, chosen), chosen, accel)
+
+
+def beside(on: Base, accel: str, fresh: bool) -> Iterator[Result]:
+    """What is checked of the series for @on beside those for the reference
+    base; the names of the results begin with the name of @on."""
+    chosen = chosen_topics(None, on)
+    before = f"{on.name}: "
+    say(f"check: {before}lint")
+    repo = repository(on)
+    yield from shown(replace(result, name=before + result.name) for result in lint.lint(on, chosen, repo, fresh))
+    names = "+".join(one.name for one in chosen)
+    try:
+        revision = apply(repo, on, chosen)
+    except Failure as err:
+        yield from shown([Result(f"{before}{names}: git am", FAILED, str(err))])
+        return
+    yield from shown([Result(f"{before}{names}: git am", PASSED)])
+    if cached(repo, on, revision, "trace"):
+        yield from kselftest_guest(on, repo, revision, "trace", tested([one.on(on) for one in chosen]), "patched",
+                                   accel, before=before)
+    else:
+        yield from shown([Result(f"{before}kselftests trace", SKIPPED, "the kernel with all series is not in the "
+                                 f"cache: 'make check BASE={on.name}' builds it")])
+    say(f"check: {before}to save time, other configurations, litmus tests and guests with other kernels are left out: "
+        f"'make check BASE={on.name}' has them")
+
+
+def told(what: str, results: Iterator[Result]) -> Iterator[Result]:
+    """@results; a Failure that breaks them off is a result as well, of @what
+    is left."""
+    try:
+        yield from results
+    except Failure as err:
+        yield from shown([Result(what, FAILED, str(err))])
 
 
 def main() -> int:
@@ -147,18 +204,11 @@ def main() -> int:
     chosen = chosen_topics(None, on)
     say("check: the tooling's own tests")
     results = tooling()
-    say("check: lint")
-    results += shown(scripts())
-    try:
-        repo = repository(on, args.kdir)
-        results += shown(lint(on, chosen, repo, args.fresh))
-        say("check: other configurations")
-        results += shown(variants.series(chosen, on, repo, fresh=args.fresh))
-        say("check: litmus tests")
-        results += shown(result for one in chosen for result in herd.series(one, on, repo))
-        results += guests(on, repo, apply(repo, on, chosen), chosen, args.accel)
-    except Failure as err:
-        results.append(Result("what is left of the checks", FAILED, str(err)))
+    results += shown(lint.scripts())
+    results += told(f"what is left of {on.name}", whole(on, chosen, args.kdir, args.accel, args.fresh))
+    others = [one for one in bases().values() if one != on and any(topic.patches(one) for topic in topics().values())]
+    for other in others if on.reference else []:
+        results += told(f"what is left of {other.name}", beside(other, args.accel, args.fresh))
     failed = [one for one in results if one.verdict == FAILED]
     if failed:
         print("\nFailed:")

@@ -98,8 +98,12 @@ class Building(KernelCase):
 
     def test_kernel(self):
         """Every make is told the architecture; what comes out is kept, and not
-        built again until the cross compiler is another."""
+        built again until the cross compiler is another.  Nothing is built to
+        find out whether it is kept."""
+        self.assertIsNone(build.cached(self.repo, self.on, "v9.1.2", "arm64"))
+        self.assertFalse(self.log.exists())
         image = build.kernel(self.repo, self.on, "v9.1.2", "arm64", "patched")
+        self.assertEqual(build.cached(self.repo, self.on, "v9.1.2", "arm64"), image)
         self.assertEqual((image.image.read_text(), image.compiler), ("an image\n", "aarch64-linux-gnu-gcc 12.2"))
         made = self.log.read_text().splitlines()
         for line in made:

@@ -78,13 +78,19 @@ def compiler(gcc: str = "gcc") -> str:
 
 def fragments(config: str, on: Base | None = None) -> list[Path]:
     """The configuration fragments of @config for the base @on (None: what all
-    bases have in common), in the order they are merged."""
+    bases have in common), in the order they are merged.  What a base calls
+    otherwise lies below bases/, in files of the same names."""
     if config not in (*CONFIGS, *GUESTS):
         raise Failure(f"unknown configuration '{config}': there are {', '.join((*CONFIGS, *GUESTS))}")
-    paths = [KCONFIG / f"{config}.config"] if config in GUESTS else \
-        [KCONFIG / "common.config", KCONFIG / f"{config}.config"]
-    own = KCONFIG / "bases" / f"{on.name}.config" if on else None
-    return [*paths, own] if own and own.exists() else paths
+    names = [f"{config}.config"] if config in GUESTS else ["common.config", f"{config}.config"]
+    return with_own(KCONFIG, names, on)
+
+
+def with_own(kconfig: Path, names: list[str], on: Base | None) -> list[Path]:
+    """The fragments @names below @kconfig, and then those of the same names
+    that are there for the base @on alone."""
+    own = [kconfig / "bases" / on.name / name for name in names] if on else []
+    return [*(kconfig / name for name in names), *(path for path in own if path.exists())]
 
 
 def fragments_hash(config: str, on: Base | None = None) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import seen
-from build import compiler, jobs, merge, selected
+from build import compiler, jobs, merge, selected, with_own
 from fetch import repository
 from ktap import FAILED, PASSED, SKIPPED, Result, count, shown
 from lint import build_objects, diagnostics, kernel_files
@@ -48,10 +48,10 @@ class Variant:
         """The program that compiles."""
         return f"clang{self.llvm}" if self.llvm else f"{self.cross}gcc"
 
-    @property
-    def fragments(self) -> list[Path]:
-        """The configuration fragments, in the order they are merged."""
-        return [KCONFIG / "variants" / "common.config", KCONFIG / "variants" / f"{self.name}.config"]
+    def fragments(self, on: Base | None = None) -> list[Path]:
+        """The configuration fragments for the base @on, as build.fragments()
+        has them of the other configurations."""
+        return with_own(KCONFIG, ["variants/common.config", f"variants/{self.name}.config"], on)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -130,10 +130,10 @@ def build(one: Variant, source: Path, label: str, out: Path, objects: list[str])
     return Built(mine, said, frames, broken)
 
 
-def both(one: Variant, repo: Path, start: str, head: str, objects: list[str]) -> tuple[Built, Built]:
-    """@one built at the revisions @start and @head of @repo.  Raises Failure
-    where it cannot be configured, naming the options that were not taken, or
-    where its compiler is missing."""
+def both(one: Variant, repo: Path, on: Base, head: str, objects: list[str]) -> tuple[Built, Built]:
+    """@one built of the base @on and of the revision @head of @repo.  Raises
+    Failure where it cannot be configured, naming the options that were not
+    taken, or where its compiler is missing."""
     if not shutil.which(one.compiler):
         raise Failure(f"cannot run {one.compiler}: 'make install' installs what is missing")
     out = cache() / "build" / f"{repo.name}-variant-{one.name}"
@@ -141,14 +141,14 @@ def both(one: Variant, repo: Path, start: str, head: str, objects: list[str]) ->
     log = cache() / "log" / f"config-variant-{one.name}.log"
     name = f"variants/{one.name}"
     with lock(f"{repo.name}-lint"):
-        source = worktree(repo, "lint", start)
+        source = worktree(repo, "lint", on.tag)
         logged("tinyconfig", ["make", "-C", source, f"O={out}", *one.words, "tinyconfig"], log)
-        merge(source, out, name, one.fragments, log, one.words)
+        merge(source, out, name, one.fragments(on), log, one.words)
         before = build(one, source, "base", out, objects)
         source = worktree(repo, "lint", head)
         # On top of the base's: an option that the series adds takes its
         # default, where tinyconfig would switch it off.
-        merge(source, out, name, one.fragments, log, one.words)
+        merge(source, out, name, one.fragments(on), log, one.words)
         return before, build(one, source, "series", out, objects)
 
 
@@ -201,17 +201,17 @@ def unseen(objects: list[str], frames: tuple[str, ...], everything: list[Built])
             yield Result(f"stack frame of {wanted}", FAILED, "no variant has that function: mend the topic's 'frames'")
 
 
-def compare(repo: Path, start: str, head: str, objects: list[str], frames: tuple[str, ...] = (),
+def compare(repo: Path, on: Base, head: str, objects: list[str], frames: tuple[str, ...] = (),
             chosen: tuple[Variant, ...] = tuple(VARIANTS.values())) -> Iterator[Result]:
     """The results for @objects of @repo in the variants @chosen, between the
-    revisions @start and @head.  What no variant looked at fails where all are
+    base @on and the revision @head.  What no variant looked at fails where all are
     chosen."""
     everything: list[Built] = []
     broken = False
     for one in chosen:
         say(f"variants: {one.name}: {compiler(one.compiler) if shutil.which(one.compiler) else one.arch}")
         try:
-            before, after = both(one, repo, start, head, objects)
+            before, after = both(one, repo, on, head, objects)
         except Failure as err:
             broken = True
             yield Result(f"{one.name}: builds", FAILED, str(err))
@@ -229,13 +229,13 @@ def touched(repo: Path, start: str, head: str) -> list[str]:
     return [path[:-1] + "o" for path in kernel_files(paths, ".c")]
 
 
-def what_matters(start: str, revision: str, objects: list[str], frames: tuple[str, ...],
+def what_matters(on: Base, start: str, revision: str, objects: list[str], frames: tuple[str, ...],
                  chosen: tuple[Variant, ...]) -> list[str]:
     """What the results of compare() follow from."""
     compilers = sorted({one.compiler for one in chosen})
     return [start, revision, *objects, *frames, *(one.name for one in chosen),
             *(compiler(name) for name in compilers if shutil.which(name)),
-            *(path.read_text() for one in chosen for path in one.fragments), *seen.sources("variants")]
+            *(path.read_text() for one in chosen for path in one.fragments(on)), *seen.sources("variants")]
 
 
 def series(stack: list[Topic], on: Base, repo: Path, head: str | None = None,
@@ -254,8 +254,8 @@ def series(stack: list[Topic], on: Base, repo: Path, head: str | None = None,
     frames = tuple(wanted for one in stack for wanted in one.on(on).frames)
     objects = sorted({wanted.split(":")[0][:-1] + "o" for wanted in frames} | set(touched(repo, start, revision)))
     for result in seen.results(f"variants: {names} on {on.name}",
-                               what_matters(start, revision, objects, frames, chosen),
-                               lambda: compare(repo, start, revision, objects, frames, chosen), fresh):
+                               what_matters(on, start, revision, objects, frames, chosen),
+                               lambda: compare(repo, on, revision, objects, frames, chosen), fresh):
         yield Result(f"{names}: {result.name}", result.verdict, result.why)
 
 

@@ -101,14 +101,19 @@ class Configure(Case):
         self.assertEqual((self.dir / "made").read_text().count("tinyconfig"), 2)
 
     def test_base(self):
-        """A base's own fragment comes last, and counts only there."""
+        """A base's own fragments come last, and count only there, and for
+        their configuration."""
         self.configure("CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_N=16\n")
-        put(self.dir / "bases/v1.config", "# CONFIG_A is not set\nCONFIG_C=y\n")
+        put(self.dir / "bases/v1/common.config", "# CONFIG_A is not set\nCONFIG_C=y\n")
         self.assertTrue(build.configured(self.out, "bench", self.base))
         self.base = project.Base("v1", "v9.2.0", "9.2.0", "fake")
         self.assertFalse(build.configured(self.out, "bench", self.base))
         self.configure("CONFIG_C=y\nCONFIG_N=16\n")
         self.assertTrue(build.configured(self.out, "bench", self.base))
+        put(self.dir / "bases/v1/trace.config", "CONFIG_D=y\n")
+        put(self.dir / "bases/v1/bench.config", "CONFIG_N=32\n")
+        self.configure("CONFIG_C=y\nCONFIG_N=32\n")
+        (self.dir / "bases/v1/bench.config").unlink()
         with self.fails("'bench'", "CONFIG_A=n"):
             put(self.dir / "bench.config", "CONFIG_N=16\nCONFIG_C=y\n")
             self.configure("CONFIG_A=y\nCONFIG_C=y\nCONFIG_N=16\n")

@@ -178,17 +178,25 @@ class Fragments(Case):
         files = {path.stem for path in (project.KCONFIG / "variants").glob("*.config")}
         self.assertEqual(files, {"common", *variants.VARIANTS})
 
+    def test_bases(self):
+        """What is there for a base alone is merged, all of it."""
+        for on in project.bases().values():
+            below = project.KCONFIG / "bases" / on.name
+            merged = {path for one in variants.VARIANTS.values() for path in one.fragments(on)}
+            merged |= {path for config in (*project.CONFIGS, *project.GUESTS) for path in build.fragments(config, on)}
+            self.assertLessEqual(set(below.rglob("*.config")), merged)
+
     def test_every_line(self):
         """Every line is a comment or an option that options() reads, said once
         in a file; a variant repeats of the common ones only what it changes."""
         for one in variants.VARIANTS.values():
-            for path in one.fragments:
+            for path in one.fragments():
                 lines = [line for line in path.read_text().splitlines()
                          if line and (not line.startswith("# ") or "CONFIG_" in line)]
                 self.assertEqual(len(build.options([path])), len(lines), path)
                 for line in lines:
                     self.assertRegex(line, r"^(CONFIG_[A-Z0-9_]+=(y|\d+)|# CONFIG_[A-Z0-9_]+ is not set)$", path)
-            common, own = (build.options([path]).items() for path in one.fragments)
+            common, own = (build.options([path]).items() for path in one.fragments())
             self.assertEqual(common & own, set(), one.name)
 
     def test_limits(self):
@@ -199,7 +207,7 @@ class Fragments(Case):
     def test_locks(self):
         """Every architecture proves that its mappings have locks, and one
         variant that they have none."""
-        said = {one: build.options(one.fragments).get("CONFIG_PER_VMA_LOCK") for one in variants.VARIANTS.values()}
+        said = {one: build.options(one.fragments()).get("CONFIG_PER_VMA_LOCK") for one in variants.VARIANTS.values()}
         self.assertEqual({one.arch for one, value in said.items() if value == "y"},
                          {"arm64", "arm", "riscv", "s390", "powerpc", "loongarch"})
         self.assertEqual([one.name for one, value in said.items() if value == "n"], ["nosmp"])
@@ -253,7 +261,7 @@ class Compare(KernelCase):
         repo = self.imported()
         git("fetch", "-q", self.kdir, "alpha:alpha", cwd=repo)
         objects = variants.touched(repo, self.on.tag, "alpha")
-        found = variants.compare(repo, self.on.tag, "alpha", objects, frames, self.chosen)
+        found = variants.compare(repo, self.on, "alpha", objects, frames, self.chosen)
         return {one.name: (one.verdict, one.why) for one in found}
 
     def test_good(self):
@@ -284,6 +292,14 @@ class Compare(KernelCase):
         self.assertEqual(found["one: stack frame of fs/pipe.c:pipe_read"], (FAILED, "104 bytes, 96 on the base"))
         self.assertEqual(found["one: stack frame of fs/pipe.c:pipe_write"], (FAILED, "1028 bytes, 128 on the base"))
         self.assertEqual(found["two: stack frame of fs/pipe.c:pipe_write"], (FAILED, "1028 bytes, more than 1024"))
+
+    def test_base(self):
+        """What is there for the base alone comes last, in its variant."""
+        put(self.dir / "kconfig/bases/v0/variants/two.config", "# CONFIG_C is not set\n")
+        put(self.dir / "kconfig/bases/v1/variants/common.config", "CONFIG_D=y\n")
+        found = self.compared(("fs/pipe.c", "7:1", "8:1"))
+        self.assertEqual(found["one: 1 objects build with W=1"], (PASSED, ""))
+        self.assertIn("'variants/two' did not take CONFIG_C=n", found["two: builds"][1])
 
     def test_error(self):
         """An object that no longer compiles fails with the compiler's words."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from build import Kernel
-from install import tool
+from install import search_path, tool
 from project import CONFIGS, Failure, arguments, cache, output, run, say, tail
 
 # What must not be in the log of a guest, by who says it.  The first that
@@ -164,7 +164,7 @@ def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str 
     links = "ln -sf /proc/self/fd/1 /dev/stdout; ln -sf /proc/self/fd/2 /dev/stderr"
     command = links + "; cd /mnt && { bash script.sh > output.log 2>&1 < /dev/null; echo $? > status; sync; }"
     argv = vng(kernel.image, run_dir, command, 1 if icount else cpus, memory, accel, icount, by_turns)
-    env = {**os.environ, "PATH": f"{tool('vng').parent}:{os.environ['PATH']}", "TERM": "dumb"}
+    env = {**os.environ, "PATH": search_path(), "TERM": "dumb"}
     return watch(argv, run_dir, script, timeout, label, env=env)
 
 
@@ -219,7 +219,7 @@ def shell(kernel: Kernel, kselftest: Path | None) -> int:
         argv += ["--rodir", f"/mnt={kselftest}"]
     if not kvm_works(kernel):
         argv.append("--disable-kvm")
-    env = {**os.environ, "PATH": f"{tool('vng').parent}:{os.environ['PATH']}"}
+    env = {**os.environ, "PATH": search_path()}
     say(f"guest: {shlex.join(argv)}")
     return subprocess.call(argv, env=env)
 

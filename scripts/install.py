@@ -8,6 +8,7 @@ import argparse
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 from project import Failure, cache, logged, output, run, say
 
@@ -23,7 +24,8 @@ PACKAGES = {
     "lint": ["sparse", "codespell", "shellcheck", "gcc-aarch64-linux-gnu", "clang-19", "lld-19", "llvm-19"],
 }
 # Pinned: the guest's command line and console depend on virtme-ng's release.
-TOOLS = ["virtme-ng==1.42", "ruff==0.17.5", "matplotlib==3.11.2"]
+# What b4 says is read; checkpatch reads licences with ply and GitPython.
+TOOLS = ["virtme-ng==1.42", "ruff==0.17.5", "matplotlib==3.11.2", "b4==0.16.0", "ply==3.11", "GitPython==3.2.1"]
 
 
 def missing(packages: list[str]) -> list[str]:
@@ -56,7 +58,7 @@ def packages() -> None:
     logged("apt-get install", [*sudo, *quiet, *command], log, append=True)
 
 
-def tool(name: str):
+def tool(name: str) -> Path:
     """The path of a pinned Python tool, installing all of them first where
     they are missing or of another release."""
     venv = cache() / "venv"
@@ -64,12 +66,18 @@ def tool(name: str):
     if not stamp.exists() or stamp.read_text().split() != TOOLS:
         log = cache() / "log" / "venv.log"
         say(f"install: {' '.join(TOOLS)} into {venv} (log: {log})")
-        shutil.rmtree(venv, ignore_errors=True)
+        # What is there already stays as it is, since a guest may be running.
         logged("python3 -m venv", ["/usr/bin/python3", "-m", "venv", venv], log)
         logged("pip install", [venv / "bin" / "pip", "install", "--disable-pip-version-check", *TOOLS],
                log, append=True)
         stamp.write_text("\n".join(TOOLS) + "\n")
     return venv / "bin" / name
+
+
+def search_path() -> str:
+    """A PATH on which the pinned Python tools, and the Python that has their
+    modules, come first."""
+    return f"{tool('python').parent}:{os.environ['PATH']}"
 
 
 def main() -> None:

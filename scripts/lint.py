@@ -8,6 +8,7 @@ of the touched objects after each patch with W=1 and sparse.  Scripts: ruff and
 shellcheck.
 """
 
+import os
 import re
 import subprocess
 import tempfile
@@ -18,7 +19,7 @@ import export
 import seen
 from build import compiler, configure, fragments_hash, jobs, selected
 from fetch import repository
-from install import tool
+from install import search_path, tool
 from ktap import FAILED, PASSED, Result, count, shown
 from project import ROOT, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say
 from tree import apply, commit_of, stacked, worktree
@@ -40,12 +41,12 @@ def verdict(name: str, problem: str) -> Result:
     return Result(name, FAILED if problem else PASSED, problem)
 
 
-def complaint(*argv, cwd: Path | None = None) -> str:
+def complaint(*argv, cwd: Path | None = None, env: dict | None = None) -> str:
     """What a checker prints where it exits non-zero; empty where it is
     content.  Raises Failure where it cannot be run."""
     try:
         done = subprocess.run([str(word) for word in argv], cwd=cwd, capture_output=True, text=True,
-                              errors="replace", stdin=subprocess.DEVNULL)
+                              errors="replace", stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
     except OSError as err:
         raise Failure(f"cannot run {argv[0]} ({err.strerror}): 'make install' installs what is missing") from err
     if done.returncode == 0:
@@ -107,7 +108,7 @@ def texts(one: Topic, on: Base, tree: Path) -> Iterator[Result]:
                 continue
             yield verdict(f"{name}: checkpatch --strict",
                           complaint(tree / "scripts/checkpatch.pl", "--strict", "-q", "--show-types",
-                                    "--ignore", IGNORED, patch, cwd=tree))
+                                    "--ignore", IGNORED, patch, cwd=tree, env={"PATH": search_path()}))
             people = output(tree / "scripts/get_maintainer.pl", "--no-git", "--no-git-fallback", "--norolestats",
                             patch, cwd=tree, check=False)
             yield verdict(f"{name}: get_maintainer", "" if "@" in people else "nobody maintains what it touches")

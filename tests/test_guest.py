@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Finding reports in a guest's log, and the command line of a guest."""
 
+import os
 import time
 from pathlib import Path
 from unittest import mock
@@ -138,7 +139,8 @@ class Boot(Case):
         """Boot with a fake vng that runs @script in the run's directory."""
         self.fake("vng", f"cd {self.dir / 'run'}\n{script}")
         kernel = mock.Mock(image=Path("/k/bzImage"))
-        with mock.patch.object(guest, "tool", lambda name: self.bin / name):
+        with mock.patch.object(guest, "tool", lambda name: self.bin / name), \
+                mock.patch.object(guest, "search_path", lambda: os.environ["PATH"]):
             return guest.boot(kernel, self.dir / "run", "true", **more)
 
     def test_status(self):

@@ -24,7 +24,7 @@ help:
 	@echo "  make tree TOPIC=pipe         a git tree to edit the series in"
 	@echo "  make export TOPIC=pipe       write patches/ and the mirrors from that tree"
 	@echo "  make shell TOPIC=pipe        an interactive guest with the patched kernel"
-	@echo "  make mail TOPIC=pipe FROM='Name <address>' [KDIR=clone VERSION=2 IN_REPLY_TO=id]"
+	@echo "  make mail TOPIC=pipe FROM='Name <address>' [KDIR=clone VERSION=2 PREFIX='PATCH mm-unstable' IN_REPLY_TO=id]"
 	@echo "  make report RESULTS=dir      write a results directory's report again"
 	@echo "  make install                 install what is missing (the others do it too)"
 	@echo "  make clean                   remove builds and guest runs from the cache (ALL=1: all)"
@@ -66,8 +66,9 @@ shell: install
 
 mail: install
 	$(need-topic)
-	$(call step,mail) --base $(BASE) $(topic) --from '$(FROM)' $(if $(VERSION),--version $(VERSION)) \
-		$(if $(IN_REPLY_TO),--in-reply-to '$(IN_REPLY_TO)') $(if $(OUT),--out $(OUT))
+	$(call step,mail) --base $(BASE) $(topic) --from "$$FROM" $(if $(VERSION),--version $(VERSION)) \
+		$(if $(PREFIX),--subject-prefix "$$PREFIX") $(if $(IN_REPLY_TO),--in-reply-to "$$IN_REPLY_TO") \
+		$(if $(OUT),--out $(OUT))
 
 report: install
 	$(if $(RESULTS),,$(error give a results directory, for instance 'make report RESULTS=results/v6.18/2026-11-21'))

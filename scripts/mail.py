@@ -1,19 +1,39 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Write a series as a signed-off, threaded mbox with its cover letter, ready
-for `git send-email` or b4.  Nothing is sent."""
+"""Write a series as a signed-off, threaded mbox with its cover letter, and
+prove that it is complete and applies.  Nothing is sent."""
 
-import argparse
-import os
 import re
 import tempfile
-from email.utils import formatdate, parseaddr
+from dataclasses import dataclass
+from email.header import Header
+from email.utils import formataddr, formatdate, getaddresses, parseaddr
 from pathlib import Path
 
-from export import blurb
-from fetch import repository
-from project import GIT_PLAIN, Base, Failure, Topic, base, lock, need_series, output, reference, run, say, topic, topics
+import cover
+import mailcheck
+from export import SKELETON, blurb
+from fetch import repository, verify
+from project import GIT_PLAIN, Base, Failure, Topic, arguments, base, lock, need_series, output, run, say, topic, topics
 from tree import am, commit_of, stacked, worktree
+
+ADDRESSES = ("From", "To", "Cc")
+FIELD = re.compile(r"^([\w-]+): (.*(?:\n[ \t].*)*)", re.M)
+EIGHT_BIT = {"MIME-Version": "1.0", "Content-Type": "text/plain; charset=UTF-8", "Content-Transfer-Encoding": "8bit"}
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a series is sent: by whom, 'Name <address>', who signs off; as which
+    version; with which words in the brackets of the subject; below which
+    Message-ID, or none; and the base's commit in the sender's clone, or
+    nothing."""
+
+    sender: str
+    version: int = 1
+    prefix: str = "PATCH"
+    in_reply_to: str = ""
+    commit: str = ""
 
 
 def identity(sender: str) -> dict[str, str]:
@@ -27,14 +47,24 @@ def identity(sender: str) -> dict[str, str]:
 
 
 def base_commit(on: Base, kdir: str | None) -> str:
-    """The commit of the base's tag in the submitter's own clone, or ''."""
+    """The commit of the base's tag in the submitter's own clone, or ''.
+    Raises Failure where there is none, or its source is another."""
     if not kdir:
         return ""
     commit = output("git", "-C", kdir, "rev-parse", "-q", "--verify", on.tag + "^{commit}", check=False)
     if not commit:
         raise Failure(f"KDIR={kdir} has no tag {on.tag}: fetch it there (git fetch --tags), so that the cover "
                       "letter can name the base commit")
+    verify(on, Path(output("git", "-C", kdir, "rev-parse", "--absolute-git-dir")), commit, f"KDIR={kdir} at {on.tag}")
     return commit
+
+
+def subject_prefix(words: str) -> str:
+    """@words for the brackets of each subject; Failure where they are none."""
+    if "PATCH" not in words.split() or not re.fullmatch(r"[\w./+ -]+", words):
+        raise Failure(f"PREFIX='{words}' is no subject prefix: give words with PATCH among them, for instance "
+                      "'PATCH mm-unstable' or 'RFC PATCH'")
+    return words
 
 
 def recipients(tree: Path, patch: Path) -> tuple[list[str], list[str]]:
@@ -48,18 +78,30 @@ def recipients(tree: Path, patch: Path) -> tuple[list[str], list[str]]:
     return first, [who for who in ask() if who not in first]
 
 
-def header(message: str, fields: dict[str, list[str]]) -> str:
-    """@message with address header @fields after its subject."""
+def encoded(field: str, value: str) -> str:
+    """The @value of the header @field as mail has it: in ASCII."""
+    if value.isascii():
+        return value
+    if field in ADDRESSES:
+        return ",\n\t".join(formataddr(one) for one in getaddresses([value]))
+    return Header(value, "utf-8", header_name=field).encode()
+
+
+def compose(message: str, to: list[str], cc: list[str]) -> str:
+    """The @message that git made with its recipients, all headers in ASCII,
+    and said to be UTF-8 if its text is not ASCII."""
     head, _, body = message.partition("\n\n")
-    lines = [f"{name}: " + ",\n\t".join(values) for name, values in fields.items() if values]
-    return "\n".join([head, *lines]) + "\n\n" + body
+    envelope, _, rest = head.partition("\n")
+    fields = dict(FIELD.findall(rest)) | {"To": ",\n\t".join(to), "Cc": ",\n\t".join(cc)}
+    if not body.isascii():
+        fields |= EIGHT_BIT
+    lines = [f"{name}: {encoded(name, value)}" for name, value in fields.items() if value]
+    return "\n".join([envelope, *lines]) + "\n\n" + body.rstrip("\n") + "\n\n"
 
 
-def mbox(repo: Path, on: Base, one: Topic, sender: str, kdir: str | None, version: int,
-         in_reply_to: str | None) -> str:
-    """The whole mbox as text."""
-    env = identity(sender)
-    commit = base_commit(on, kdir)
+def messages(repo: Path, on: Base, one: Topic, form: Form) -> list[str]:
+    """The cover letter and the patches of the series as mails."""
+    env = identity(form.sender)
     if len(stacked([one], on)) > 1:
         raise Failure(f"topic '{one.name}' builds on {', '.join(one.prerequisites)}: submit those first")
     subject, text = blurb(one.cover(on))
@@ -70,44 +112,50 @@ def mbox(repo: Path, on: Base, one: Topic, sender: str, kdir: str | None, versio
             output("git", "-C", tree, "commit", "-q", "--amend", "--reset-author", "--signoff", "--no-edit",
                    env=env)
         output("git", "-C", tree, "format-patch", "-q", "--cover-letter", "--thread=shallow", "--no-signature",
-               "--numbered", f"--reroll-count={version}" if version > 1 else "--no-reroll-count",
-               *([f"--in-reply-to={in_reply_to}"] if in_reply_to else []), "-o", scratch,
+               "--numbered", f"--subject-prefix={form.prefix}",
+               f"--reroll-count={form.version}" if form.version > 1 else "--no-reroll-count",
+               *([f"--in-reply-to={form.in_reply_to}"] if form.in_reply_to else []), "-o", scratch,
                f"{on.tag}..HEAD", env=env)
-        files = sorted(Path(scratch).glob("*.patch"))
-        people = {path: recipients(tree, path) for path in files[1:]}
-        messages = []
-        for path in files:
-            content = path.read_text()
-            if path == files[0]:
-                content = content.replace("*** SUBJECT HERE ***", subject, 1)
-                content = content.replace("*** BLURB HERE ***", text, 1).rstrip() + "\n"
-                content += f"\nbase-commit: {commit}\n" if commit else f"\nBased on {on.tag}.\n"
-                to = list(dict.fromkeys(who for first, _ in people.values() for who in first))
-                cc = [who for who in dict.fromkeys(who for _, rest in people.values() for who in rest)
-                      if who not in to]
-            else:
-                to, cc = people[path]
-            messages.append(header(content, {"To": to, "Cc": cc}).rstrip() + "\n\n")
-    return "".join(messages)
+        letter, *patches = sorted(Path(scratch).glob("*.patch"))
+        people = [recipients(tree, path) for path in patches]
+        content = letter.read_bytes().decode()
+        content = content.replace(SKELETON[0], subject, 1).replace(SKELETON[1], text, 1).rstrip() + "\n"
+        content += f"\nbase-commit: {form.commit}\n" if form.commit else f"\nBased on {on.tag}.\n"
+        to = list(dict.fromkeys(who for first, _ in people for who in first))
+        cc = [who for who in dict.fromkeys(who for _, rest in people for who in rest) if who not in to]
+        mails = [compose(content, to, cc)]
+        for path, (first, rest) in zip(patches, people, strict=True):
+            # What nobody maintains is for those who maintain the rest.
+            mails.append(compose(path.read_bytes().decode(), first or to, rest))
+        return mails
 
 
 def main() -> None:
     """Write <topic>.mbox."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--topic", required=True, help="one of: " + ", ".join(topics()))
-    parser.add_argument("--base", default=reference().name, help="a base of bases.toml (default: %(default)s)")
     parser.add_argument("--from", dest="sender", required=True, help="'Name <address>' of who submits and signs off")
-    parser.add_argument("--kdir", default=os.environ.get("KDIR"),
-                        help="your clone with the base's tag, for the base-commit line")
     parser.add_argument("--version", type=int, default=1, help="of the series, for [PATCH vN] (default: 1)")
-    parser.add_argument("--in-reply-to", help="the Message-ID to thread below")
+    parser.add_argument("--subject-prefix", default="PATCH", help="with the tree that it is for, for instance "
+                        "'PATCH mm-unstable' (default: %(default)s)")
+    parser.add_argument("--in-reply-to", default="", help="the Message-ID to thread below (default: a new thread)")
     parser.add_argument("--out", type=Path, help="default: <topic>.mbox in this directory")
     args = parser.parse_args()
     on = base(args.base)
     one = need_series(topic(args.topic), on)
+    form = Form(args.sender, args.version, subject_prefix(args.subject_prefix), args.in_reply_to,
+                base_commit(on, args.kdir))
+    identity(form.sender)
+    wrong = cover.wrong(blurb(one.cover(on))[1], one, form.version)
+    if wrong:
+        raise Failure("\n".join(wrong))
+    # KDIR is the submitter's clone, which may be at another commit; but a base
+    # that is nowhere else is in it.
+    repo = repository(on, None if on.pool or on.url else args.kdir)
+    mails = messages(repo, on, one, form)
+    mailcheck.verify(repo, on, one, form.sender, mails, args.kdir)
     out = args.out or Path(f"{one.name}.mbox")
-    content = mbox(repository(on), on, one, args.sender, args.kdir, args.version, args.in_reply_to)
-    out.write_text(content)
+    out.write_bytes("".join(mails).encode())
     if not args.kdir:
         say("mail: no KDIR=, so the cover letter names the tag and no base-commit")
     say(f"mail: {out}: read every line of it before you send it (Documentation/submitting.rst)")

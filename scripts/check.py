@@ -208,7 +208,11 @@ def main() -> int:
     results += told(f"what is left of {on.name}", whole(on, chosen, args.kdir, args.accel, args.fresh))
     others = [one for one in bases().values() if one != on and any(topic.patches(one) for topic in topics().values())]
     for other in others if on.reference else []:
-        results += told(f"what is left of {other.name}", beside(other, args.accel, args.fresh))
+        if other.fetched:
+            results += told(f"what is left of {other.name}", beside(other, args.accel, args.fresh))
+        else:
+            results += shown([Result(other.name, SKIPPED, f"its source is your own tree: 'make check BASE={other.name} "
+                                     "KDIR=...' checks it")])
     failed = [one for one in results if one.verdict == FAILED]
     if failed:
         print("\nFailed:")

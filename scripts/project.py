@@ -68,6 +68,11 @@ class Base:
     url: str = ""
     reference: bool = False
 
+    @property
+    def fetched(self) -> bool:
+        """Whether its source can be had without KDIR=."""
+        return bool(self.pool or self.url)
+
 
 @dataclass(frozen=True)
 class Merged:

@@ -29,6 +29,7 @@ status = "a fake one"
 [base."v1"]
 tag = "v9.2.0"
 version = "9.2.0"
+url = "https://kernel.example/linux-9.2.0.tar.xz"
 status = "another fake one"
 """
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What make check does for which base; nothing is built or booted."""
 
+import re
 import sys
 from unittest import mock
 
@@ -86,6 +87,16 @@ class Check(KernelCase):
         status, lines = self.check()
         self.assertEqual((status, self.asked[-1]), (0, "v1: v1: trace, alpha+beta+of alpha+of beta, v1+2"))
         self.assertEqual(lines[-1], "10 passed, 0 failed, 0 skipped")
+
+    def test_own_tree(self):
+        """A base that is somebody's own tree is left out, with what checks it."""
+        for on in (self.on, self.other):
+            self.kept("alpha", on)
+        table = self.root / "bases.toml"
+        put(table, re.sub("(?m)^url .*\n", "", table.read_text()))
+        status, lines = self.check()
+        self.assertEqual((status, self.asked[-1]), (0, "v0: debug, alpha, v0+1"))
+        self.assertIn("skip - v1 # its source is your own tree: 'make check BASE=v1 KDIR=...' checks it", lines)
 
     def test_one_base(self):
         """A base that is named is checked as a whole, and no other one."""

@@ -140,8 +140,11 @@ class Repository(Case):
     """The tables that are committed."""
 
     def test_bases(self):
-        """Every base has what a download needs, and agrees with itself."""
+        """Every base has what a download needs, and agrees with itself, but for
+        those that somebody's own tree is."""
         for name, one in project.bases().items():
+            if not one.fetched:
+                continue
             self.assertEqual(one.tag, "v" + one.version)
             self.assertTrue(one.version.startswith(name.removeprefix("v") + "."))
             self.assertRegex(one.sha256, "^[0-9a-f]{64}$")

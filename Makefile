@@ -24,15 +24,16 @@ help:
 	@echo "  make tree TOPIC=pipe         a git tree to edit the series in"
 	@echo "  make export TOPIC=pipe       write patches/ and the mirrors from that tree"
 	@echo "  make shell TOPIC=pipe        an interactive guest with the patched kernel"
-	@echo "  make mail TOPIC=pipe FROM='Name <address>' [KDIR=clone VERSION=2 PREFIX='PATCH mm-unstable' IN_REPLY_TO=id]"
+	@echo "  make mail TOPIC=pipe FROM='Name <address>'     write a series as mails, and prove them"
 	@echo "  make report RESULTS=dir      write a results directory's report again"
 	@echo "  make install                 install what is missing (the others do it too)"
 	@echo "  make clean                   remove builds and guest runs from the cache (ALL=1: all)"
 	@echo
 	@echo "  BASE=v6.18                   a base of bases.toml"
 	@echo "  KDIR=dir                     your own kernel tree instead of a download"
-	@echo "  ACCEL=auto|kvm|tcg CPUS=n TIMED=1 OUT=dir      for make bench"
+	@echo "  ACCEL=auto|kvm|tcg CPUS=n TIMED=1 BOOTS=n OUT=dir      for make bench"
 	@echo "  CONFIG=trace|debug|bench                       for make shell"
+	@echo "  KDIR=clone VERSION=2 PREFIX='PATCH mm-new' ASSISTED_BY='...' IN_REPLY_TO=id    for make mail"
 	@echo "  FRESH=1                      for make check and lint: build also what was seen to pass"
 
 install:
@@ -40,7 +41,7 @@ install:
 
 bench: install
 	$(call step,bench) --base $(BASE) $(topic) $(if $(ACCEL),--accel $(ACCEL)) $(if $(CPUS),--cpus $(CPUS)) \
-		$(if $(TIMED),--timed) $(if $(OUT),--out $(OUT))
+		$(if $(TIMED),--timed) $(if $(BOOTS),--boots $(BOOTS)) $(if $(OUT),--out $(OUT))
 
 check: install
 	$(call step,check) --base $(BASE) $(if $(ACCEL),--accel $(ACCEL)) $(fresh)
@@ -68,7 +69,7 @@ mail: install
 	$(need-topic)
 	$(call step,mail) --base $(BASE) $(topic) --from "$$FROM" $(if $(VERSION),--version $(VERSION)) \
 		$(if $(PREFIX),--subject-prefix "$$PREFIX") $(if $(IN_REPLY_TO),--in-reply-to "$$IN_REPLY_TO") \
-		$(if $(OUT),--out $(OUT))
+		$(if $(ASSISTED_BY),--assisted-by "$$ASSISTED_BY") $(if $(OUT),--out $(OUT))
 
 report: install
 	$(if $(RESULTS),,$(error give a results directory, for instance 'make report RESULTS=results/v6.18/2026-11-21'))

@@ -26,14 +26,15 @@ EIGHT_BIT = {"MIME-Version": "1.0", "Content-Type": "text/plain; charset=UTF-8",
 class Form:
     """How a series is sent: by whom, 'Name <address>', who signs off; as which
     version; with which words in the brackets of the subject; below which
-    Message-ID, or none; and the base's commit in the sender's clone, or
-    nothing."""
+    Message-ID, or none; the base's commit in the sender's clone, or nothing;
+    and what the sender was assisted by, or nothing."""
 
     sender: str
     version: int = 1
     prefix: str = "PATCH"
     in_reply_to: str = ""
     commit: str = ""
+    assisted_by: str = ""
 
 
 def identity(sender: str) -> dict[str, str]:
@@ -109,6 +110,10 @@ def messages(repo: Path, on: Base, one: Topic, form: Form) -> list[str]:
         tree = worktree(repo, "mail", commit_of(repo, on.tag))
         for patch in one.patches(on):
             am(tree, one, on, patch)
+            if form.assisted_by:
+                # Before the sign-off, which is about all that is above it.
+                output("git", "-C", tree, "commit", "-q", "--amend", "--no-edit",
+                       "--trailer", f"Assisted-by: {form.assisted_by}", env=env)
             output("git", "-C", tree, "commit", "-q", "--amend", "--reset-author", "--signoff", "--no-edit",
                    env=env)
         output("git", "-C", tree, "format-patch", "-q", "--cover-letter", "--thread=shallow", "--no-signature",
@@ -139,19 +144,21 @@ def main() -> None:
     parser.add_argument("--subject-prefix", default="PATCH", help="with the tree that it is for, for instance "
                         "'PATCH mm-unstable' (default: %(default)s)")
     parser.add_argument("--in-reply-to", default="", help="the Message-ID to thread below (default: a new thread)")
+    parser.add_argument("--assisted-by", default="", help="tools for an Assisted-by: of each patch, where the tree's "
+                        "rules ask for it")
     parser.add_argument("--out", type=Path, help="default: <topic>.mbox in this directory")
     args = parser.parse_args()
     on = base(args.base)
     one = need_series(topic(args.topic), on)
     form = Form(args.sender, args.version, subject_prefix(args.subject_prefix), args.in_reply_to,
-                base_commit(on, args.kdir))
+                base_commit(on, args.kdir), args.assisted_by)
     identity(form.sender)
     wrong = cover.wrong(blurb(one.cover(on))[1], one, form.version)
     if wrong:
         raise Failure("\n".join(wrong))
     # KDIR is the submitter's clone, which may be at another commit; but a base
     # that is nowhere else is in it.
-    repo = repository(on, None if on.pool or on.url else args.kdir)
+    repo = repository(on, None if on.fetched else args.kdir)
     mails = messages(repo, on, one, form)
     mailcheck.verify(repo, on, one, form.sender, mails, args.kdir)
     out = args.out or Path(f"{one.name}.mbox")

@@ -159,6 +159,11 @@ class Mbox(KernelCase):
         self.assertEqual([one["Subject"].split("]")[0] for one in self.messages(prefix="PATCH mm-new", version=3)],
                          [f"[PATCH mm-new v3 {number}/2" for number in range(3)])
 
+    def test_assisted_by(self):
+        """What tools did is said before the sign-off, where it is given."""
+        for one in self.messages(assisted_by="LLM sparse")[1:]:
+            self.assertIn(f"Assisted-by: LLM sparse\nSigned-off-by: {SENDER}\n---\n", one.get_payload())
+
     def test_not_ascii(self):
         """Names, subject and text that are not ASCII arrive as they are: all
         headers are ASCII, and the text is said to be UTF-8."""

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """The cases of check-teeth, without a kernel."""
 
+import itertools
+
 from support import Case, put
 
 # isort: split
 import teeth
 from ktap import FAILED, PASSED, SKIPPED
-from project import CONFIGS, Topic, base, topics
+from project import CONFIGS, Topic, bases, topics
 
 ONE = Topic(name="filemap", title="", summary="", kselftest="filemap", benchmark="", metric="")
 CASE = teeth.Case(name="nothing counted", command="./race -t truncate", knobs={"race/skip": 2}, fails=True)
@@ -26,8 +28,8 @@ class Teeth(Case):
         """Every teeth.toml of the repository can be read, and has a case in
         which nothing is left out and cases that have to fail."""
         found = 0
-        for one in topics().values():
-            path = teeth.variants(one, base("v6.18")) / "teeth.toml"
+        for one, on in itertools.product(topics().values(), bases().values()):
+            path = teeth.variants(one, on) / "teeth.toml"
             if path.exists():
                 found += 1
                 config, cases = teeth.cases(path)

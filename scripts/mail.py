@@ -116,8 +116,9 @@ def messages(repo: Path, on: Base, one: Topic, form: Form) -> list[str]:
                        "--trailer", f"Assisted-by: {form.assisted_by}", env=env)
             output("git", "-C", tree, "commit", "-q", "--amend", "--reset-author", "--signoff", "--no-edit",
                    env=env)
-        output("git", "-C", tree, "format-patch", "-q", "--cover-letter", "--thread=shallow", "--no-signature",
-               "--numbered", f"--subject-prefix={form.prefix}",
+        # The diffs are as in the patches that were exported and read.
+        output("git", "-C", tree, "-c", "diff.algorithm=histogram", "format-patch", "-q", "--cover-letter",
+               "--thread=shallow", "--no-signature", "--numbered", f"--subject-prefix={form.prefix}",
                f"--reroll-count={form.version}" if form.version > 1 else "--no-reroll-count",
                *([f"--in-reply-to={form.in_reply_to}"] if form.in_reply_to else []), "-o", scratch,
                f"{on.tag}..HEAD", env=env)

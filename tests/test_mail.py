@@ -96,14 +96,22 @@ class Words(KernelCase):
         self.assertEqual(str(make_header(decode_header(value))), subject)
 
 
-class Mbox(KernelCase):
-    """mail.messages() of a series of two patches."""
+class SeriesCase(KernelCase):
+    """A base that is imported, as self.repo, and a series of two patches for
+    it, as self.one."""
 
     def setUp(self):
         super().setUp()
         self.repo = self.imported()
         self.one = self.series("alpha", ("fs/pipe.c", "line 7\n", "line seven\n"),
                                ("fs/pipe.c", "line 9\n", "line nine\n"))
+
+
+class Mbox(SeriesCase):
+    """mail.messages() of a series of two patches."""
+
+    def setUp(self):
+        super().setUp()
         put(self.one.cover(self.on), "From: x\nSubject: [PATCH 0/2] alpha: the subject\n\nThe text.\n\nA Tester (2):\n")
 
     def messages(self, **form) -> list:
@@ -306,14 +314,11 @@ class Read(KernelCase):
             self.assertNotIn("\n", caught.message)
 
 
-class Program(KernelCase):
+class Program(SeriesCase):
     """mail.main() with a b4 that is a shell script."""
 
     def setUp(self):
         super().setUp()
-        self.repo = self.imported()
-        self.one = self.series("alpha", ("fs/pipe.c", "line 7\n", "line seven\n"),
-                               ("fs/pipe.c", "line 9\n", "line nine\n"))
         self.cover(GOOD.replace("pipes", "alpha"))
         self.answers = self.dir / "answers"
         put(self.answers / "am", "---\nTotal patches: 2\n---\n")

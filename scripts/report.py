@@ -22,7 +22,7 @@ EVIDENCE = {
 CONDITIONS = {
     "counter": "Exact counts from upstream tracepoints on the `trace` kernel (QEMU TCG, 2 virtual CPUs).",
     "icount": "Executed instructions, from QEMU TCG with `-icount shift=0,sleep=off` and one virtual CPU. "
-              "`insn_under_mutex` is counted on the `trace` kernel, whose lockdep and tracing are part of "
+              "What is under a mutex or lock is counted on the `trace` kernel, whose lockdep and tracing are part of "
               "the count on both sides; the rest on the `bench` kernel. An emulated `rep movs` counts each "
               "iteration, so large copies weigh more than on hardware.",
     "delay": "Wall time in an emulated guest (`trace` kernel, 2 virtual CPUs) whose device takes some milliseconds for "

@@ -44,9 +44,7 @@ class Side:
 def revisions(repo: Path, on: Base, one: Topic) -> dict[str, Side]:
     """What is compared: the base, the first patches of the series that the
     topic names as `steps`, the series, its variants that are named as
-    `compared`, and the plain bases that are named as `beside`, each as the
-    topic says for the base @on."""
-    one = one.on(on)
+    `compared`, and the plain bases that are named as `beside`."""
     series = apply(repo, on, [one])
     found = {"baseline": on.tag}
     for name, last in one.steps.items():

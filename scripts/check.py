@@ -138,7 +138,6 @@ def guests(on: Base, repo: Path, revision: str, chosen: list[Topic], accel: str)
     which has all of their series, and on the former those of the kernel that
     exercise the same code: KASAN makes these slow.  On other architectures, a
     topic's kselftests run with its own series alone."""
-    chosen = [one.on(on) for one in chosen]
     results = kselftest_guest(on, repo, revision, "trace", tested(chosen), "patched", accel, tools=True)
     results += kselftest_guest(on, repo, revision, "debug", [one.kselftest for one in chosen], "patched", accel)
     for one in chosen:
@@ -175,7 +174,7 @@ def beside(on: Base, accel: str, fresh: bool) -> Iterator[Result]:
         return
     yield from shown([Result(f"{before}{names}: git am", PASSED)])
     if cached(repo, on, revision, "trace"):
-        yield from kselftest_guest(on, repo, revision, "trace", tested([one.on(on) for one in chosen]), "patched",
+        yield from kselftest_guest(on, repo, revision, "trace", tested(chosen), "patched",
                                    accel, before=before)
     else:
         yield from shown([Result(f"{before}kselftests trace", SKIPPED, "the kernel with all series is not in the "

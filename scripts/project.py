@@ -261,21 +261,22 @@ def topic(name: str) -> Topic:
 
 
 def need_series(one: Topic, base: Base, new: bool = False) -> Topic:
-    """@one; Failure, saying why, where there is no series of it for @base, or
-    if @new, where none can be begun since the base has all of it."""
+    """@one as it is on @base; Failure, saying why, where there is no series of
+    it for @base, or if @new, where none can be begun since the base has all of
+    it."""
     why = one.absent(base)
     if why and (one.upstream(base) or not new):
         raise Failure(f"topic '{one.name}' has no series for {base.name}: {why}")
-    return one
+    return one.on(base)
 
 
 def chosen_topics(names: list[str] | None, base: Base) -> list[Topic]:
     """The topics called @names, or where there are none, every topic that has
-    a series for @base; Failure for a name that is not known, and where there
-    is no series."""
+    a series for @base, as they are on @base; Failure for a name that is not
+    known, and where there is no series."""
     if names:
         return [need_series(topic(name), base) for name in names]
-    found = [one for one in topics().values() if not one.absent(base)]
+    found = [one.on(base) for one in topics().values() if not one.absent(base)]
     if not found:
         raise Failure(f"no topic has a series for {base.name}: give another base with BASE= ({', '.join(bases())})")
     return found

@@ -251,7 +251,7 @@ def series(stack: list[Topic], on: Base, repo: Path, head: str | None = None,
         return
     start = commit_of(repo, on.tag)
     # What a header does to a frame shows in files that are not touched.
-    frames = tuple(wanted for one in stack for wanted in one.on(on).frames)
+    frames = tuple(wanted for one in stack for wanted in one.frames)
     objects = sorted({wanted.split(":")[0][:-1] + "o" for wanted in frames} | set(touched(repo, start, revision)))
     for result in seen.results(f"variants: {names} on {on.name}",
                                what_matters(on, start, revision, objects, frames, chosen),

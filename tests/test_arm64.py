@@ -337,7 +337,7 @@ class Chosen(KernelCase):
 
     def test_of_this_base(self):
         """What a topic says of the base that is checked counts."""
-        seen, _ = self.ran(self.topic("alpha", more='neighbours = ["pidfd"]\nguests = ["arm64"]\n'))
+        seen, _ = self.ran(self.topic("alpha", more='neighbours = ["pidfd"]\nguests = ["arm64"]\n').on(self.on))
         self.assertEqual([(image, targets) for image, _, targets, *_ in seen],
                          [("trace", ["alpha", "pidfd"]), ("trace", ["alpha", "pidfd"]), ("debug", ["alpha"]),
                           ("arm64", ["alpha"])])

@@ -52,13 +52,6 @@ class Revisions(KernelCase):
         self.assertEqual([found[name].base.name for name in found], ["v0"] * 5 + ["v1"])
         self.assertIn("VERSION = 10", git("show", f"{found['v1'].revision}:Makefile", cwd=found["v1"].repo))
 
-    def test_of_this_base(self):
-        """What the topic says of this base alone counts, what it says of
-        another does not."""
-        one = self.topic("alpha", more='steps = { first = 1 }\n[base."v1"]\nstatus = "in work"\nmerged = []\n'
-                                       'steps = { second = 2 }\n')
-        self.assertEqual(list(bench.revisions(self.repo, self.on, one)), ["baseline", "first", "patched"])
-
     def test_built_of(self):
         """Each side's kernel is built of its own base."""
         sides = bench.revisions(self.repo, self.on, self.one)

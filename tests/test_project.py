@@ -76,6 +76,15 @@ class Tables(KernelCase):
                          ({}, ("clone3",), (), ("held",)))
         self.assertEqual(here.on(self.on), here)
 
+    def test_chosen(self):
+        """Who asks for topics on a base gets them as they are there."""
+        one = self.topic("alpha", more='steps = { half = 1 }\n')
+        put(self.root / "patches/alpha/v0/0001-x.patch", "")
+        self.assertEqual([chosen.steps for chosen in (project.need_series(one, self.on),
+                                                      *project.chosen_topics(None, self.on),
+                                                      *project.chosen_topics(["alpha"], self.on))],
+                         [{"half": 1}] * 3)
+
     def test_merged(self):
         """What a base has from upstream, in order, and as words."""
         one = self.topic("alpha", merged=MERGED + ', { what = "the rest", release = "9.1", commit = "" }')

@@ -374,7 +374,7 @@ class Compare(KernelCase):
         """A frame of a file that is not touched is looked at all the same."""
         repo = self.imported()
         self.series("alpha", ("fs/pipe.h", "", "a header"))
-        one = self.topic("alpha", more='frames = ["fs/pipe.c:pipe_read"]\n')
+        one = self.topic("alpha", more='frames = ["fs/pipe.c:pipe_read"]\n').on(self.on)
         found = list(variants.series([one], self.on, repo, chosen=self.chosen))
         self.assertEqual([row.name for row in found if row.verdict == PASSED][1],
                          "alpha: one: stack frame of fs/pipe.c:pipe_read")

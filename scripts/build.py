@@ -221,23 +221,27 @@ def kernel_path(repo: Path, base: Base, revision: str, config: str) -> Path:
     return cache() / "kernel" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
 
 
-def cached(repo: Path, base: Base, revision: str, config: str) -> Kernel | None:
-    """What kernel() of the same returns where it was built before, else None."""
-    path = kernel_path(repo, base, revision, config)
+def kept(path: Path, commit: str) -> Kernel | None:
+    """The kernel of @commit that was built into @path of the cache, or None."""
     record = path / "kernel.json"
     if not record.exists():
         return None
-    return Kernel(path=path, **{**json.loads(record.read_text()), "commit": commit_of(repo, revision)})
+    return Kernel(path=path, **{**json.loads(record.read_text()), "commit": commit})
+
+
+def cached(repo: Path, base: Base, revision: str, config: str) -> Kernel | None:
+    """What kernel() of the same returns where it was built before, else None."""
+    return kept(kernel_path(repo, base, revision, config), commit_of(repo, revision))
 
 
 def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Kernel:
     """The kernel of @revision in @repo with configuration @config, built
     where it is not there yet.  @label names it in the progress lines."""
-    have = cached(repo, base, revision, config)
-    if have:
-        return have
     commit, target = commit_of(repo, revision), arch(config)
     path = kernel_path(repo, base, revision, config)
+    have = kept(path, commit)
+    if have:
+        return have
     with lock(f"{repo.name}-build"):
         out = cache() / "build" / f"{repo.name}-{config}"
         if not configured(out, config, base):

@@ -15,7 +15,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import cover
 import export
+import kernelscripts
 import seen
 from build import compiler, configure, fragments_hash, jobs, selected
 from fetch import repository
@@ -26,11 +28,10 @@ from tree import apply, commit_of, stacked, worktree
 
 TAGS = re.compile(r"^(Signed-off-by|Reviewed-by|Acked-by|Tested-by|Suggested-by|Reported-by|"
                   r"Co-developed-by|Cc): ", re.M)
-# The submitter signs off.  A directory has its line in MAINTAINERS from the
-# first patch that adds to it, which checkpatch cannot see from a later one;
-# the get_maintainer check can.  A base made from a release's archive has none
-# of the commits that messages refer to.
-IGNORED = "MISSING_SIGN_OFF,NO_AUTHOR_SIGN_OFF,BAD_SIGN_OFF,FROM_SIGN_OFF_MISMATCH,FILE_PATH_CHANGES,UNKNOWN_COMMIT_ID"
+# The submitter signs off, and a base made from a release's archive has none of
+# the commits that messages refer to.
+IGNORED = ("MISSING_SIGN_OFF,NO_AUTHOR_SIGN_OFF,BAD_SIGN_OFF,FROM_SIGN_OFF_MISMATCH,UNKNOWN_COMMIT_ID,"
+           + kernelscripts.IGNORED)
 # The kernel's words that codespell takes for others.
 WORDS = "filp,uptodate"
 DIAGNOSTIC = re.compile(r"^(?:\S*?/)?(?P<file>[\w./-]+\.[ch]):\d+(?::\d+)?: (?P<text>(?:warning|error): .*)$", re.M)
@@ -104,14 +105,14 @@ def texts(one: Topic, on: Base, tree: Path) -> Iterator[Result]:
                                                       if line.startswith("+") and not line.startswith("+++")))
             yield verdict(f"{name}: codespell", complaint("codespell", "-L", WORDS, own))
             if patch == one.cover(on):
-                yield verdict(f"{name}: written", "the cover letter has a placeholder" if "***" in content else "")
+                placeholder = cover.PLACEHOLDER.search(content)
+                yield verdict(f"{name}: written", f"it has the placeholder '{placeholder[0]}'" if placeholder else "")
                 continue
             yield verdict(f"{name}: checkpatch --strict",
                           complaint(tree / "scripts/checkpatch.pl", "--strict", "-q", "--show-types",
                                     "--ignore", IGNORED, patch, cwd=tree, env={"PATH": search_path()}))
-            people = output(tree / "scripts/get_maintainer.pl", "--no-git", "--no-git-fallback", "--norolestats",
-                            patch, cwd=tree, check=False)
-            yield verdict(f"{name}: get_maintainer", "" if "@" in people else "nobody maintains what it touches")
+            people = set(kernelscripts.maintainers(tree, patch)) - {kernelscripts.EVERYBODY}
+            yield verdict(f"{name}: get_maintainer", "" if people else "nobody maintains what it touches")
 
 
 def diagnostics(log: str) -> set[str]:

@@ -14,6 +14,7 @@ import cover
 import mailcheck
 from export import SKELETON, blurb
 from fetch import repository, verify
+from kernelscripts import maintainers
 from project import GIT_PLAIN, Base, Failure, Topic, arguments, base, lock, need_series, output, run, say, topic, topics
 from tree import am, commit_of, stacked, worktree
 
@@ -71,12 +72,8 @@ def subject_prefix(words: str) -> str:
 def recipients(tree: Path, patch: Path) -> tuple[list[str], list[str]]:
     """To: the maintainers, and Cc: everybody else and the lists, that
     get_maintainer.pl names for @patch."""
-    def ask(*more: str) -> list[str]:
-        return output(tree / "scripts/get_maintainer.pl", "--no-git", "--no-git-fallback", "--norolestats",
-                      *more, patch, cwd=tree, check=False).splitlines()
-
-    first = ask("--no-r", "--no-l")
-    return first, [who for who in ask() if who not in first]
+    first = maintainers(tree, patch, "--no-r", "--no-l")
+    return first, [who for who in maintainers(tree, patch) if who not in first]
 
 
 def encoded(field: str, value: str) -> str:

@@ -13,14 +13,12 @@ from email.utils import parseaddr
 from pathlib import Path
 
 from install import search_path, tool
+from kernelscripts import IGNORED
 from project import GIT_IDENTITY, GIT_PLAIN, Base, Failure, Topic, lock, output, say
 from tree import apply, worktree
 
 # The branch that b4 is shown.  It is in the steps' own repository.
 BRANCH = "hotpaths-mail"
-# A directory has its line in MAINTAINERS from the first patch that adds to it,
-# which checkpatch cannot see from a later one.
-IGNORED = "FILE_PATH_CHANGES"
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 

@@ -59,6 +59,41 @@ class Committed(KernelCase):
         self.assertEqual(self.found(other), {"alpha: patches are as exported": (PASSED, "")})
 
 
+class Texts(KernelCase):
+    """lint.texts(): what is said of a patch without a compiler."""
+
+    def setUp(self):
+        super().setUp()
+        self.one = self.series("alpha", ("fs/pipe.c", "line 7\n", "line seven\n"))
+        put(self.one.cover(self.on), "Subject: [PATCH 0/1] alpha\n\nWhy.\n")
+        # The checkers themselves are not on trial, nor installed.
+        for name, fake in (("complaint", lambda *_argv, **_more: ""), ("search_path", lambda: "")):
+            self.enterContext(mock.patch.object(lint, name, fake))
+
+    def failed(self) -> list[str]:
+        """The names of what is not passed, after the patch's."""
+        return [one.name.rpartition(": ")[2] for one in lint.texts(self.one, self.on, self.kdir)
+                if one.verdict != PASSED]
+
+    def test_maintainers(self):
+        """The list that gets every patch does not maintain anything."""
+        self.assertEqual(self.failed(), [])
+        script = self.kdir / "scripts/get_maintainer.pl"
+        put(script, "#!/bin/sh\necho linux-kernel@vger.kernel.org\n", 0o755)
+        self.assertEqual(self.failed(), ["get_maintainer"])
+
+    def test_cover(self):
+        """A cover letter with a placeholder is not written."""
+        put(self.one.cover(self.on), "Subject: [PATCH 0/1] *** SUBJECT HERE ***\n\n*** BLURB HERE ***\n")
+        self.assertEqual(self.failed(), ["written"])
+
+    def test_tags(self):
+        """No person's tag is stored."""
+        (patch,) = self.one.patches(self.on)
+        put(patch, patch.read_text().replace("\n---\n", "\nReviewed-by: A B <a@example.com>\n---\n", 1))
+        self.assertEqual(self.failed(), ["no person's tag"])
+
+
 class Remembered(KernelCase):
     """lint.series() builds once what passed."""
 

@@ -43,7 +43,10 @@ def parse(text: str) -> list[Result]:
         if not match:
             continue
         level = depth(match["indent"])
-        name, _, directive = match["rest"].strip().removeprefix("- ").partition(" # ")
+        name, _, directive = f" {match['rest'].strip().removeprefix('- ')}".partition(" # ")
+        if not name and directive.upper().startswith("SKIP "):
+            # kselftest.h has the name behind it.
+            directive, name = directive[:4], directive[5:]
         if match["verdict"] == "not ok":
             verdict = FAILED
         elif directive.upper().startswith("SKIP"):

@@ -55,6 +55,11 @@ class Parse(unittest.TestCase):
             "1..3\nok 1 a # skip lower case\nnot ok 2 b # SKIP odd\nok 3 c # XFAIL known\n")],
             [SKIPPED, FAILED, PASSED])
 
+    def test_skip_before_the_name(self):
+        """kselftest.h says SKIP first, and then which test and why."""
+        self.assertEqual(parse("1..1\nok 1 # SKIP tmpfs split: no large folios\n"),
+                         [Result("tmpfs split: no large folios", SKIPPED, "SKIP")])
+
     def test_dash_before_the_name(self):
         """TAP's optional dash is not part of a name."""
         self.assertEqual(parse("ok 1 - a name - with dashes\n"), [Result("a name - with dashes", PASSED)])

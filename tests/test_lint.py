@@ -94,6 +94,32 @@ class Texts(KernelCase):
         self.assertEqual(self.failed(), ["no person's tag"])
 
 
+class Checkpatch(KernelCase):
+    """lint.checkpatch(): what checkpatch says, but for labels of asm goto."""
+
+    SPACING = ("CHECK:SPACING: spaces preferred around that '%' (ctx:WxV)\n#23: FILE: asm/uaccess.h:639:\n"
+               "+\t\t\t {}\n \t\t\t                     ^")
+    LABEL = SPACING.format("_ASM_EXTABLE_UA(1b, %l[fault])")
+    TOTAL = "total: 0 errors, 0 warnings, 6 checks, 75 lines checked"
+
+    def left(self, *reports: str) -> str:
+        """What checkpatch() makes of @reports."""
+        self.enterContext(mock.patch.object(lint, "search_path", lambda: ""))
+        with mock.patch.object(lint, "complaint", lambda *_argv, **_more: "\n\n".join(reports)):
+            return lint.checkpatch(self.kdir, self.root / "0001-a.patch")
+
+    def test_content(self):
+        """Nothing said, or nothing but of labels."""
+        self.assertEqual(self.left(), "")
+        self.assertEqual(self.left(self.LABEL, self.LABEL, self.TOTAL), "")
+
+    def test_others(self):
+        """Everything else is left: other reports, and that it cannot run."""
+        for other in (self.SPACING.format("a %b"), "ERROR:OPEN_BRACE: open brace\n#1: FILE: a.c:1:\n+{"):
+            self.assertEqual(self.left(self.LABEL, other, self.TOTAL), f"{other}\n\n{self.TOTAL}")
+        self.assertEqual(self.left("Can't locate strict.pm"), "Can't locate strict.pm")
+
+
 class Remembered(KernelCase):
     """lint.series() builds once what passed."""
 

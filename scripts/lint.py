@@ -108,6 +108,7 @@ def committed(one: Topic, on: Base, tree: Path, head: str) -> Iterator[Result]:
 
 def texts(one: Topic, on: Base, tree: Path) -> Iterator[Result]:
     """What is said of each patch without building it."""
+    people: set[str] = set()
     with tempfile.TemporaryDirectory() as scratch:
         for patch in [one.cover(on), *one.patches(on)]:
             name = f"{one.name}/{patch.name}"
@@ -124,8 +125,10 @@ def texts(one: Topic, on: Base, tree: Path) -> Iterator[Result]:
                 yield verdict(f"{name}: written", f"it has the placeholder '{placeholder[0]}'" if placeholder else "")
                 continue
             yield verdict(f"{name}: checkpatch --strict", checkpatch(tree, patch))
-            people = set(kernelscripts.maintainers(tree, patch)) - {kernelscripts.EVERYBODY}
-            yield verdict(f"{name}: get_maintainer", "" if people else "nobody maintains what it touches")
+            people |= set(kernelscripts.maintainers(tree, patch))
+    # One patch may touch nothing but files without an entry; its series may not.
+    yield verdict(f"{one.name}: get_maintainer",
+                  "" if people - {kernelscripts.EVERYBODY} else "nobody maintains what the series touches")
 
 
 def diagnostics(log: str) -> set[str]:

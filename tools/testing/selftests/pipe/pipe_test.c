@@ -3218,6 +3218,108 @@ TEST_F_TIMEOUT(copy, stuck_waiter_huge, LONG_TIMEOUT)
 }
 
 /*
+ * What a write gets in that does not block is contiguous, even if it has seen
+ * less room than there is by the time it has the mutex.
+ */
+TEST_F_TIMEOUT(copy, nonblock_contiguous, LONG_TIMEOUT)
+{
+	/* One that there is room for by then, and one that there is not */
+	const ssize_t lens[] = { 6 * psz, 20 * psz };
+	struct io reader, writer;
+	const char *reason;
+	struct lazy l;
+	int uffd, fd;
+	ssize_t i;
+
+	uffd = uffd_open_unlocked(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	fd = reopen_nonblock(_metadata, self->p[1]);
+
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		ssize_t fits = min(lens[i], DEF_SLOTS * psz);
+
+		/* It sees room for two pages, and is stuck in the second... */
+		fill_slots(_metadata, self->p[1]);
+		drain_filler(_metadata, self->p[0], 2);
+		lazy_alloc(_metadata, &l, uffd, lens[i], 1, 0);
+		lazy_start(_metadata, &l, fd, 1ull << 1 | 1ull << 3);
+		io_init_read(_metadata, &reader, self->p[0], (DEF_SLOTS - 2) * psz);
+		reader.all = true;
+		io_start(_metadata, &reader);
+		io_join(_metadata, &reader);
+		ASSERT_EQ(reader.len, reader.ret);
+
+		/* ...and then in the fourth, when the pipe is empty. */
+		lazy_provide(_metadata, &l, 1ull << 1);
+		lazy_wait_stuck(_metadata, &l);
+		io_init_write(_metadata, &writer, self->p[1], psz, 2, 0);
+		io_start(_metadata, &writer);
+		ASSERT_TRUE(WAIT_FOR(io_done(&writer) || io_state(&writer) == 'D'));
+		lazy_resolve(_metadata, &l);
+		io_join(_metadata, &l.writer);
+		ASSERT_EQ(fits, l.writer.ret);
+		get(_metadata, self->p[0], fits, 1, 0);
+		io_join(_metadata, &writer);
+		ASSERT_EQ(psz, writer.ret);
+		get(_metadata, self->p[0], psz, 2, 0);
+		expect_works(_metadata, self->p);
+		free(reader.buf);
+		free(writer.buf);
+		lazy_free(&l);
+	}
+	close(fd);
+	close(uffd);
+}
+
+/*
+ * A write of more than there is room for ends early if there is a signal, even
+ * if the reader keeps up, so that the pipe is never full.
+ */
+TEST_F_TIMEOUT(copy, signal_busy_writer, LONG_TIMEOUT)
+{
+	const ssize_t piece = DEF_SLOTS * psz;
+	const char *reason;
+	struct lazy l;
+	bool ended;
+	int uffd;
+
+	if (fcntl(self->p[1], F_SETPIPE_SZ, (int)(2 * piece)) < 0)
+		SKIP(return, "cannot make a pipe of 32 pages: %s", strerror(errno));
+	uffd = uffd_open_unlocked(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	count_signals(_metadata, SIGUSR1, 0);
+
+	/* It has to wait, and then does a piece at a time. */
+	fill_slots(_metadata, self->p[1]);
+	lazy_alloc(_metadata, &l, uffd, 4 * piece - psz, 1, 0);
+	lazy_arm(_metadata, &l, 1ull << DEF_SLOTS | 1ull << 2 * DEF_SLOTS);
+	l.writer.fd = self->p[1];
+	io_start(_metadata, &l.writer);
+	io_wait_blocked(_metadata, &l.writer);
+	drain_filler(_metadata, self->p[0], 2 * DEF_SLOTS);
+	lazy_wait_stuck(_metadata, &l);
+	get(_metadata, self->p[0], piece, 1, 0);
+
+	pthread_kill(l.writer.thread, SIGUSR1);
+	lazy_provide(_metadata, &l, 1ull << DEF_SLOTS);
+	ASSERT_TRUE(WAIT_FOR(io_done(&l.writer) || lazy_fault(_metadata, &l) > DEF_SLOTS));
+	ended = io_done(&l.writer);
+	lazy_resolve(_metadata, &l);
+	io_join(_metadata, &l.writer);
+	ASSERT_TRUE(ended);
+	ASSERT_EQ(1, signals());
+	ASSERT_EQ(2 * piece, l.writer.ret);
+	get(_metadata, self->p[0], piece, 1, piece);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	expect_works(_metadata, self->p);
+	lazy_free(&l);
+	close(uffd);
+}
+
+/*
  * What a writer saw of the pipe before it copied its data may be out of date
  * when it takes the mutex.  Get it stuck in between, and change the pipe.
  */

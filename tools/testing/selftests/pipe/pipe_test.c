@@ -3292,15 +3292,16 @@ TEST_F_TIMEOUT(copy, signal_busy_writer, LONG_TIMEOUT)
 		SKIP(return, "%s", reason);
 	count_signals(_metadata, SIGUSR1, 0);
 
-	/* It has to wait, and then does a piece at a time. */
-	fill_slots(_metadata, self->p[1]);
+	/* It has to wait, until all room is there at once; then it does a piece. */
+	put(_metadata, self->p[1], 2 * piece, 2, 0);
 	lazy_alloc(_metadata, &l, uffd, 4 * piece - psz, 1, 0);
 	lazy_arm(_metadata, &l, 1ull << DEF_SLOTS | 1ull << 2 * DEF_SLOTS);
 	l.writer.fd = self->p[1];
 	io_start(_metadata, &l.writer);
 	io_wait_blocked(_metadata, &l.writer);
-	drain_filler(_metadata, self->p[0], 2 * DEF_SLOTS);
+	get(_metadata, self->p[0], 2 * piece, 2, 0);
 	lazy_wait_stuck(_metadata, &l);
+	ASSERT_EQ(piece, nr_bytes(_metadata, self->p[0]));
 	get(_metadata, self->p[0], piece, 1, 0);
 
 	pthread_kill(l.writer.thread, SIGUSR1);

@@ -361,7 +361,7 @@ class Program(SeriesCase):
         self.assertRegex(log[0], r"^am -m .* \( alpha: change 2 by Jane Submitter\)$")
         self.assertEqual(log[1], "prep --enroll v9.1.2 (hotpaths-mail alpha: change 2 by Jane Submitter)")
         self.assertRegex(log[2], r"^config b4\.prep-perpatch-check-cmd=/.*/checkpatch\.pl .* --ignore "
-                                 r"FILE_PATH_CHANGES,UNKNOWN_COMMIT_ID$")
+                                 r"FILE_PATH_CHANGES,SPACING,UNKNOWN_COMMIT_ID$")
         self.assertTrue(log[3].startswith("prep --check (hotpaths-mail "))
         self.assertEqual(log[4], "objects in ")
         self.assertEqual(git("branch", "--list", "hotpaths-mail", cwd=self.repo), "")
@@ -380,7 +380,7 @@ class Program(SeriesCase):
         self.mail("--kdir", str(self.kdir))
         log = (self.answers / "log").read_text()
         self.assertIn(f"objects in {self.kdir}/.git/objects\n", log)
-        self.assertIn("--ignore FILE_PATH_CHANGES\n", log)
+        self.assertIn("--ignore FILE_PATH_CHANGES,SPACING\n", log)
         shallow = self.dir / "shallow"
         git("clone", "-q", "--depth", "1", "-b", "v9.1.2", f"file://{self.kdir}", shallow, cwd=self.dir)
         (self.answers / "log").unlink()

@@ -2940,22 +2940,27 @@ TEST_F(pipe, userfaultfd_writer)
 #define MESSAGE		65536
 #define NR_MESSAGES	50
 
-static void stuck_writer(struct __test_metadata *_metadata, const int p[2], int uffd,
-			 const struct io *messages, ssize_t before, ssize_t len,
-			 ssize_t missing, bool nonblock)
+static void init_messages(struct __test_metadata *_metadata, struct io *messages)
+{
+	static const ssize_t calls[] = { MESSAGE, 100, 100 };
+
+	io_init_write(_metadata, messages, -1, NR_MESSAGES * (MESSAGE + 200), 2, 0);
+	messages->all = true;
+	messages->lens = calls;
+	messages->nr_lens = ARRAY_SIZE(calls);
+}
+
+/*
+ * @l has a writer who is stuck.  There are @before bytes in the pipe, and it has
+ * not written anything yet, and is in nobody's way.
+ */
+static void pass_stuck_writer(struct __test_metadata *_metadata, const int p[2],
+			      struct lazy *l, const struct io *messages, ssize_t before)
 {
 	struct io query, reader, writer = *messages;
-	int fd = p[1];
-	struct lazy l;
+	ssize_t len = l->writer.len;
 	bool ok;
 
-	if (nonblock)
-		fd = reopen_nonblock(_metadata, p[1]);
-	put(_metadata, p[1], before, 1, 0);
-	lazy_alloc(_metadata, &l, uffd, len, 1, before);
-	lazy_start(_metadata, &l, fd, 1ull << missing);
-
-	/* It has not written anything yet, and is in nobody's way. */
 	io_init_query(&query, p[0]);
 	io_start(_metadata, &query);
 	ok = WAIT_FOR(io_done(&query));
@@ -2967,14 +2972,13 @@ static void stuck_writer(struct __test_metadata *_metadata, const int p[2], int 
 	ok = ok && WAIT_FOR(io_done(&writer) && io_done(&reader));
 
 	if (!ok) {
-		lazy_resolve(_metadata, &l);
+		lazy_resolve(_metadata, l);
 		io_join(_metadata, &query);
-		TH_LOG("nobody can use the pipe while a writer of %zd bytes is stuck in page %zd",
-		       len, missing);
+		TH_LOG("nobody can use the pipe while a writer of %zd bytes is stuck", len);
 		ASSERT_TRUE(ok);
 	}
 
-	ASSERT_FALSE(io_done(&l.writer));
+	ASSERT_FALSE(io_done(&l->writer));
 	io_join(_metadata, &query);
 	io_join(_metadata, &writer);
 	io_join(_metadata, &reader);
@@ -2985,30 +2989,38 @@ static void stuck_writer(struct __test_metadata *_metadata, const int p[2], int 
 	ASSERT_EQ(0, memcmp(reader.buf + before, writer.buf, writer.len));
 	expect_empty(_metadata, p[0]);
 
-	lazy_resolve(_metadata, &l);
-	io_join(_metadata, &l.writer);
-	ASSERT_EQ(len, l.writer.ret);
+	lazy_resolve(_metadata, l);
+	io_join(_metadata, &l->writer);
+	ASSERT_EQ(len, l->writer.ret);
 	ASSERT_EQ(len, nr_bytes(_metadata, p[0]));
 	get(_metadata, p[0], len, 1, before);
 	expect_works(_metadata, p);
+	free(reader.buf);
+}
+
+static void stuck_writer(struct __test_metadata *_metadata, const int p[2], int uffd,
+			 const struct io *messages, ssize_t before, ssize_t len,
+			 ssize_t missing, bool nonblock)
+{
+	int fd = nonblock ? reopen_nonblock(_metadata, p[1]) : p[1];
+	struct lazy l;
+
+	put(_metadata, p[1], before, 1, 0);
+	lazy_alloc(_metadata, &l, uffd, len, 1, before);
+	lazy_start(_metadata, &l, fd, 1ull << missing);
+	pass_stuck_writer(_metadata, p, &l, messages, before);
 	if (nonblock)
 		close(fd);
-	free(reader.buf);
 	lazy_free(&l);
 }
 
 static void stuck_writers(struct __test_metadata *_metadata, const int p[2], int uffd,
 			  const ssize_t *lens, ssize_t nr_lens)
 {
-	const ssize_t calls[] = { MESSAGE, 100, 100 };
 	struct io messages;
 	ssize_t i, j;
 
-	io_init_write(_metadata, &messages, -1, NR_MESSAGES * (MESSAGE + 200), 2, 0);
-	messages.all = true;
-	messages.lens = calls;
-	messages.nr_lens = ARRAY_SIZE(calls);
-
+	init_messages(_metadata, &messages);
 	for (i = 0; i < nr_lens; i++) {
 		ssize_t nr = (lens[i] + psz - 1) / psz;
 		const ssize_t pages[] = { 0, nr / 2, nr - 1 };
@@ -3051,6 +3063,53 @@ TEST_F_TIMEOUT(copy, stuck_writer_huge, LONG_TIMEOUT)
 	if (uffd < 0)
 		SKIP(return, "%s", reason);
 	stuck_writers(_metadata, self->p, uffd, lens, ARRAY_SIZE(lens));
+	close(uffd);
+}
+
+/*
+ * A writer who is stuck while it prepares for the room that it saw, and then, if
+ * that is not all of what there is by the time it gets the mutex, for the rest.
+ */
+static void stuck_writer_late(struct __test_metadata *_metadata, const int p[2], int uffd,
+			      const struct io *messages, ssize_t len, ssize_t room,
+			      ssize_t missing, bool nonblock)
+{
+	int fd = nonblock ? reopen_nonblock(_metadata, p[1]) : p[1];
+	ssize_t slots = fill_slots(_metadata, p[1]);
+	struct lazy l;
+
+	drain_filler(_metadata, p[0], room);
+	lazy_alloc(_metadata, &l, uffd, len, 1, 0);
+	lazy_start(_metadata, &l, fd, 1ull << 1 | 1ull << missing);
+	drain_filler(_metadata, p[0], slots - room);
+	lazy_provide(_metadata, &l, 1ull << 1);
+	lazy_wait_stuck(_metadata, &l);
+	pass_stuck_writer(_metadata, p, &l, messages, 0);
+	if (nonblock)
+		close(fd);
+	lazy_free(&l);
+}
+
+TEST_F_TIMEOUT(copy, stuck_writer_late, LONG_TIMEOUT)
+{
+	struct io messages;
+	const char *reason;
+	int uffd;
+
+	if (fcntl(self->p[1], F_SETPIPE_SZ, (int)(2 * DEF_SLOTS * psz)) < 0)
+		SKIP(return, "cannot make a pipe of 32 pages: %s", strerror(errno));
+	uffd = uffd_open_unlocked(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	init_messages(_metadata, &messages);
+	/* More than a writer prepares if it sees no room for that */
+	stuck_writer_late(_metadata, self->p, uffd, &messages, 20 * psz, 2, 18, false);
+	stuck_writer_late(_metadata, self->p, uffd, &messages, 32 * psz, 18, 31, false);
+	/* More than it would get in without waiting */
+	stuck_writer_late(_metadata, self->p, uffd, &messages, 6 * psz, 2, 3, true);
+	stuck_writer_late(_metadata, self->p, uffd, &messages, 20 * psz, 2, 19, true);
+	stuck_writer_late(_metadata, self->p, uffd, &messages, 3 * psz + 100, 2, 3, true);
+	free(messages.buf);
 	close(uffd);
 }
 
@@ -3219,14 +3278,14 @@ TEST_F_TIMEOUT(copy, stuck_waiter_huge, LONG_TIMEOUT)
 
 /*
  * What a write gets in that does not block is contiguous, even if it has seen
- * less room than there is by the time it has the mutex.
+ * less room than there is by the time it has the mutex, twice.
  */
 TEST_F_TIMEOUT(copy, nonblock_contiguous, LONG_TIMEOUT)
 {
 	/* One that there is room for by then, and one that there is not */
-	const ssize_t lens[] = { 6 * psz, 20 * psz };
-	struct io reader, writer;
+	const ssize_t lens[] = { 8 * psz, 20 * psz };
 	const char *reason;
+	struct io writer;
 	struct lazy l;
 	int uffd, fd;
 	ssize_t i;
@@ -3244,15 +3303,16 @@ TEST_F_TIMEOUT(copy, nonblock_contiguous, LONG_TIMEOUT)
 		fill_slots(_metadata, self->p[1]);
 		drain_filler(_metadata, self->p[0], 2);
 		lazy_alloc(_metadata, &l, uffd, lens[i], 1, 0);
-		lazy_start(_metadata, &l, fd, 1ull << 1 | 1ull << 3);
-		io_init_read(_metadata, &reader, self->p[0], (DEF_SLOTS - 2) * psz);
-		reader.all = true;
-		io_start(_metadata, &reader);
-		io_join(_metadata, &reader);
-		ASSERT_EQ(reader.len, reader.ret);
+		lazy_start(_metadata, &l, fd, 1ull << 1 | 1ull << 3 | 1ull << 5);
 
-		/* ...and then in the fourth, when the pipe is empty. */
+		/* ...then for two more, and is stuck in the fourth... */
+		drain_filler(_metadata, self->p[0], 2);
 		lazy_provide(_metadata, &l, 1ull << 1);
+		lazy_wait_stuck(_metadata, &l);
+
+		/* ...and then in the sixth, when the pipe is empty. */
+		drain_filler(_metadata, self->p[0], DEF_SLOTS - 4);
+		lazy_provide(_metadata, &l, 1ull << 3);
 		lazy_wait_stuck(_metadata, &l);
 		io_init_write(_metadata, &writer, self->p[1], psz, 2, 0);
 		io_start(_metadata, &writer);
@@ -3265,7 +3325,6 @@ TEST_F_TIMEOUT(copy, nonblock_contiguous, LONG_TIMEOUT)
 		ASSERT_EQ(psz, writer.ret);
 		get(_metadata, self->p[0], psz, 2, 0);
 		expect_works(_metadata, self->p);
-		free(reader.buf);
 		free(writer.buf);
 		lazy_free(&l);
 	}

@@ -26,7 +26,7 @@ from fetch import repository
 from guest import accelerator, boot, reports, run_directory
 from measure import Measurement
 from project import ROOT, Base, Failure, Topic, arguments, base, chosen_topics, output, run, say
-from tree import apply, variant
+from tree import apply, tree_of, variant
 
 # The two that time is compared of.
 SIDES = ("baseline", "patched")
@@ -159,7 +159,7 @@ def environment(on: Base, accel: str, kernels: list[tuple[str, Side, Kernel]]) -
             "guest mitigations": "as configured: on in bench, off in trace",
             "command line": " ".join(["scripts/bench.py", *sys.argv[1:]]),
             "kernels": [{"side": name, "base": side.base.tag, "config": one.config, "config hash": one.config_hash,
-                         "source tree": output("git", "--git-dir", side.repo, "rev-parse", one.commit + "^{tree}")}
+                         "source tree": tree_of(side.repo, one.commit)}
                         for name, side, one in kernels]}
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from fetch import repository
 from project import (CONFIGS, GUESTS, KCONFIG, Base, Failure, arguments, base, cache, lock, logged, need_series,
                      output, run, say, topic)
-from tree import apply, commit_of, worktree
+from tree import apply, commit_of, tree_of, worktree
 
 LONG_AGO = 1767225600  # 2026 began: before anything was built
 # The same source must give the same kernel, whoever builds it and when.
@@ -216,8 +216,7 @@ def built(out: Path, source: Path) -> None:
 def kernel_path(repo: Path, base: Base, revision: str, config: str) -> Path:
     """Where in the cache the kernel is that kernel() of the same returns, or
     will be."""
-    source_id = output("git", "--git-dir", repo, "rev-parse", revision + "^{tree}")
-    made_of = f"{source_id} {fragments_hash(config, base)} {compiler(arch(config).gcc)}"
+    made_of = f"{tree_of(repo, revision)} {fragments_hash(config, base)} {compiler(arch(config).gcc)}"
     return cache() / "kernel" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
 
 

@@ -24,7 +24,7 @@ from fetch import repository
 from install import search_path, tool
 from ktap import FAILED, PASSED, Result, count, shown
 from project import ROOT, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say
-from tree import apply, commit_of, stacked, worktree
+from tree import apply, commit_of, stacked, tree_of, worktree
 
 TAGS = re.compile(r"^(Signed-off-by|Reviewed-by|Acked-by|Tested-by|Suggested-by|Reported-by|"
                   r"Co-developed-by|Cc): ", re.M)
@@ -200,8 +200,10 @@ def builds(one: Topic, on: Base, repo: Path, head: str) -> Iterator[Result]:
 
 
 def what_matters(one: Topic, on: Base, repo: Path, head: str) -> list[str]:
-    """What the results of builds() follow from."""
-    return [one.name, on.name, commit_of(repo, on.tag), commit_of(repo, head), fragments_hash("bench", on), compiler(),
+    """What the results of builds() follow from: of a commit, its source and
+    its subject, so that other words in a message cost no builds."""
+    commits = output("git", "--git-dir", repo, "log", "--reverse", "--format=%T %s", f"{on.tag}..{head}").splitlines()
+    return [one.name, on.name, tree_of(repo, on.tag), *commits, fragments_hash("bench", on), compiler(),
             output("sparse", "--version"), *seen.sources("lint")]
 
 

@@ -40,6 +40,12 @@ def commit_of(repo: Path, revision: str) -> str:
     return output("git", "--git-dir", repo, "rev-parse", revision + "^{commit}")
 
 
+def tree_of(repo: Path, revision: str) -> str:
+    """The id of the git tree of @revision in @repo: the source that it has,
+    whatever its messages say."""
+    return output("git", "--git-dir", repo, "rev-parse", revision + "^{tree}")
+
+
 def stacked(chosen: list[Topic], base: Base) -> list[Topic]:
     """@chosen with their prerequisites before them, each once.
 

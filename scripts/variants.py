@@ -22,7 +22,7 @@ from fetch import repository
 from ktap import FAILED, PASSED, SKIPPED, Result, count, shown
 from lint import build_objects, diagnostics, kernel_files
 from project import KCONFIG, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say
-from tree import apply, commit_of, worktree
+from tree import apply, commit_of, tree_of, worktree
 
 # A line of what -fstack-usage writes: gcc has a column, clang has not; a clone
 # has a suffix to its name.
@@ -231,7 +231,8 @@ def touched(repo: Path, start: str, head: str) -> list[str]:
 
 def what_matters(on: Base, start: str, revision: str, objects: list[str], frames: tuple[str, ...],
                  chosen: tuple[Variant, ...]) -> list[str]:
-    """What the results of compare() follow from."""
+    """What the results of compare() follow from; @start and @revision are git
+    trees, so that other words in a message cost no builds."""
     compilers = sorted({one.compiler for one in chosen})
     return [start, revision, *objects, *frames, *(one.name for one in chosen),
             *(compiler(name) for name in compilers if shutil.which(name)),
@@ -254,7 +255,7 @@ def series(stack: list[Topic], on: Base, repo: Path, head: str | None = None,
     frames = tuple(wanted for one in stack for wanted in one.frames)
     objects = sorted({wanted.split(":")[0][:-1] + "o" for wanted in frames} | set(touched(repo, start, revision)))
     for result in seen.results(f"variants: {names} on {on.name}",
-                               what_matters(on, start, revision, objects, frames, chosen),
+                               what_matters(on, tree_of(repo, start), tree_of(repo, revision), objects, frames, chosen),
                                lambda: compare(repo, on, revision, objects, frames, chosen), fresh):
         yield Result(f"{names}: {result.name}", result.verdict, result.why)
 

@@ -155,6 +155,18 @@ class Remembered(KernelCase):
         self.assertEqual([self.lint()[1], self.lint()[1]], [("alpha: builds", FAILED)] * 2)
         self.assertEqual(self.built, 5)
 
+    def test_words(self):
+        """Other words in a message are no reason to build; another subject, by
+        which results are named, is, and so is another source."""
+        (patch,) = self.one.patches(self.on)
+        old = patch.read_text()
+        for text, builds in ((old, 1), (old.replace("\n---\n", "\nMore.\n---\n"), 1),
+                             (old.replace("alpha: change 1", "alpha: edit 1"), 2),
+                             (old.replace("line seven", "line 7a"), 3)):
+            put(patch, text)
+            self.assertEqual(self.lint(), [("alpha: git am", PASSED), ("alpha: builds", PASSED)])
+            self.assertEqual(self.built, builds)
+
     def test_does_not_apply(self):
         """A series that does not apply is one failure, and nothing is built."""
         (patch,) = self.one.patches(self.on)

@@ -444,3 +444,22 @@ class Compare(KernelCase):
         self.assertEqual(caught.exception.code, 0)
         for word in ("--variant", "--topic", "--head", "W=1"):
             self.assertIn(word, self.said.getvalue())
+
+    def test_words(self):
+        """A commit with the same source and other words is not built again."""
+        self.series("alpha", ("fs/pipe.c", "7:1", "8:1"))
+        repo = self.imported()
+        git("checkout", "-q", "alpha", cwd=self.kdir)
+
+        def made() -> int:
+            git("fetch", "-q", "-f", self.kdir, "alpha:alpha", cwd=repo)
+            found = variants.series([project.topic("alpha")], self.on, repo, "alpha", self.chosen)
+            self.assertEqual([one.verdict for one in found], [PASSED] * 2)
+            return len(self.log.read_text().splitlines())
+
+        first = made()
+        git("commit", "-q", "--amend", "-m", "alpha: say it otherwise", cwd=self.kdir)
+        self.assertEqual(made(), first)
+        put(self.kdir / "fs/pipe.c", (self.kdir / "fs/pipe.c").read_text() + "frame: pipe_poll 16\n")
+        git("commit", "-q", "-a", "--amend", "-m", "alpha: change 1", cwd=self.kdir)
+        self.assertGreater(made(), first)

@@ -35,6 +35,7 @@ help:
 	@echo "  CONFIG=trace|debug|bench                       for make shell"
 	@echo "  KDIR=clone VERSION=2 PREFIX='PATCH mm-new' ASSISTED_BY='...' IN_REPLY_TO=id    for make mail"
 	@echo "  FRESH=1                      for make check and lint: build also what was seen to pass"
+	@echo "  MINUTES=75                   for make check: skip what would not end within so many"
 
 install:
 	$(call step,install)
@@ -44,7 +45,7 @@ bench: install
 		$(if $(TIMED),--timed) $(if $(BOOTS),--boots $(BOOTS)) $(if $(OUT),--out $(OUT))
 
 check: install
-	$(call step,check) --base $(BASE) $(if $(ACCEL),--accel $(ACCEL)) $(fresh)
+	$(call step,check) --base $(BASE) $(if $(ACCEL),--accel $(ACCEL)) $(fresh) $(if $(MINUTES),--minutes $(MINUTES))
 
 check-teeth: install
 	$(need-topic)

@@ -12,6 +12,10 @@ That is of one base.  With the reference base go, of every other base that has
 series, what needs no kernel to be built: they apply, alone and one on the
 other, lint, the touched objects, and kselftests where the trace kernel is in
 the cache.
+
+What takes long comes last, guests in the order of what they find.  Whoever has
+no more than some minutes, as CI has, says so, and what would not end in them is
+skipped.
 """
 
 import shutil
@@ -19,7 +23,7 @@ import sys
 import time
 import unittest
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import arm64
@@ -38,6 +42,33 @@ from tree import apply
 # kernel's own tests are not made for emulated machines.
 PATIENCE = 1800
 GUEST_PATIENCE = 3600
+# The minutes that these take on 2 CPUs, rounded up: a kernel of which nothing
+# is built, the tests of a guest, what is compiled in other configurations.
+BUILD_MINUTES = 25
+GUEST_MINUTES = {"trace": 30, "debug": 20, "arm64": 20}
+VARIANTS_MINUTES = 25
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The @minutes that a run may take from @begin on, a time.monotonic();
+    None: as many as it needs."""
+
+    minutes: int | None = None
+    begin: float = field(default_factory=lambda: time.monotonic())
+
+    @property
+    def used(self) -> float:
+        """The minutes that are over."""
+        return (time.monotonic() - self.begin) / 60
+
+    def refusal(self, needed: int) -> str:
+        """Why nothing is begun that takes @needed minutes; empty where they
+        are there."""
+        if self.minutes is None or self.used + needed <= self.minutes:
+            return ""
+        return (f"it takes up to {needed} minutes, and {max(self.minutes - self.used, 0):.0f} of {self.minutes} are "
+                "left: 'make check' without MINUTES= has it")
 
 
 def tooling() -> list[Result]:
@@ -109,10 +140,17 @@ def guest(image: Kernel, tests: Path, name: str, script: str, accel: str, by_tur
 
 
 def kselftest_guest(on: Base, repo: Path, revision: str, config: str, targets: list[str], label: str,
-                    accel: str, tools: bool = False, before: str = "") -> list[Result]:
+                    accel: str, budget: Budget, tools: bool = False, before: str = "") -> list[Result]:
     """The kselftests of @targets on the kernel of @revision with configuration
-    @config, and if @tools, the tracing tools.  @label names the series in
-    progress lines; @before comes before each result's name."""
+    @config, and if @tools, the tracing tools, where @budget has the time.
+    @label names the series in progress lines; @before comes before each
+    result's name."""
+    needed = GUEST_MINUTES[config]
+    if budget.minutes is not None and not cached(repo, on, revision, config):
+        needed += BUILD_MINUTES
+    refusal = budget.refusal(needed)
+    if refusal:
+        return list(shown([Result(f"{before}kselftests {config}", SKIPPED, refusal)]))
     say(f"check: {before}kselftests on the {config} kernel")
     try:
         image = kernel(repo, on, revision, config, label)
@@ -133,34 +171,44 @@ def tested(chosen: list[Topic]) -> list[str]:
     return [one.kselftest for one in chosen] + [name for one in chosen for name in one.neighbours]
 
 
-def guests(on: Base, repo: Path, revision: str, chosen: list[Topic], accel: str) -> list[Result]:
+def guests(on: Base, repo: Path, revision: str, chosen: list[Topic], accel: str, budget: Budget) -> list[Result]:
     """The kselftests of @chosen on the trace and the debug kernel of @revision,
     which has all of their series, and on the former those of the kernel that
     exercise the same code: KASAN makes these slow.  On other architectures, a
     topic's kselftests run with its own series alone."""
-    results = kselftest_guest(on, repo, revision, "trace", tested(chosen), "patched", accel, tools=True)
-    results += kselftest_guest(on, repo, revision, "debug", [one.kselftest for one in chosen], "patched", accel)
+    results = kselftest_guest(on, repo, revision, "trace", tested(chosen), "patched", accel, budget, tools=True)
+    results += kselftest_guest(on, repo, revision, "debug", [one.kselftest for one in chosen], "patched", accel,
+                               budget)
     for one in chosen:
         for config in one.guests:
-            results += kselftest_guest(on, repo, apply(repo, on, [one]), config, [one.kselftest], one.name, accel)
+            results += kselftest_guest(on, repo, apply(repo, on, [one]), config, [one.kselftest], one.name, accel,
+                                       budget)
     return results
 
 
-def whole(on: Base, chosen: list[Topic], kdir: str | None, accel: str, fresh: bool) -> Iterator[Result]:
-    """All checks of the series of @chosen for @on."""
+def texts(on: Base, chosen: list[Topic], kdir: str | None, fresh: bool) -> Iterator[Result]:
+    """What needs no kernel, of the series of @chosen for @on: lint with the
+    touched objects, litmus tests."""
     repo = repository(on, kdir)
     say("check: lint")
     yield from shown(lint.lint(on, chosen, repo, fresh))
-    say("check: other configurations")
-    yield from shown(variants.series(chosen, on, repo, fresh=fresh))
     say("check: litmus tests")
     yield from shown(result for one in chosen for result in herd.series(one, on, repo))
-    yield from guests(on, repo, apply(repo, on, chosen), chosen, accel)
 
 
-def beside(on: Base, accel: str, fresh: bool) -> Iterator[Result]:
-    """What is checked of the series for @on beside those for the reference
-    base; the names of the results begin with the name of @on."""
+def kernels(on: Base, chosen: list[Topic], kdir: str | None, accel: str, fresh: bool,
+            budget: Budget) -> Iterator[Result]:
+    """What takes kernels of the series of @chosen for @on, all of them one on
+    the other: guests, and other configurations."""
+    repo = repository(on, kdir)
+    yield from guests(on, repo, apply(repo, on, chosen), chosen, accel, budget)
+    say("check: other configurations")
+    yield from shown(variants.series(chosen, on, repo, fresh=fresh, refusal=budget.refusal(VARIANTS_MINUTES)))
+
+
+def beside(on: Base, fresh: bool) -> Iterator[Result]:
+    """What is always checked of the series for @on beside those for the
+    reference base; the names of the results begin with the name of @on."""
     chosen = chosen_topics(None, on)
     before = f"{on.name}: "
     say(f"check: {before}lint")
@@ -168,14 +216,24 @@ def beside(on: Base, accel: str, fresh: bool) -> Iterator[Result]:
     yield from shown(replace(result, name=before + result.name) for result in lint.lint(on, chosen, repo, fresh))
     names = "+".join(one.name for one in chosen)
     try:
-        revision = apply(repo, on, chosen)
+        apply(repo, on, chosen)
     except Failure as err:
         yield from shown([Result(f"{before}{names}: git am", FAILED, str(err))])
         return
     yield from shown([Result(f"{before}{names}: git am", PASSED)])
+
+
+def guest_beside(on: Base, accel: str, budget: Budget) -> Iterator[Result]:
+    """The kselftests of the series for @on, which is not the reference base,
+    where the kernel that they run on is in the cache; what else there is to
+    check of them is said."""
+    chosen = chosen_topics(None, on)
+    before = f"{on.name}: "
+    repo = repository(on)
+    revision = apply(repo, on, chosen)
     if cached(repo, on, revision, "trace"):
         yield from kselftest_guest(on, repo, revision, "trace", tested(chosen), "patched",
-                                   accel, before=before)
+                                   accel, budget, before=before)
     else:
         yield from shown([Result(f"{before}kselftests trace", SKIPPED, "the kernel with all series is not in the "
                                  f"cache: 'make check BASE={on.name}' builds it")])
@@ -196,28 +254,34 @@ def main() -> int:
     """Run all checks and end with the line 'N passed, N failed, N skipped'."""
     parser = arguments(__doc__)
     parser.add_argument("--accel", default="auto", choices=("auto", "kvm", "tcg"), help="default: auto")
+    parser.add_argument("--minutes", type=int, help="skip what would not end within so many (default: skip nothing)")
     seen.argument(parser)
     args = parser.parse_args()
-    begin = time.monotonic()
+    budget = Budget(args.minutes)
     on = base(args.base)
     chosen = chosen_topics(None, on)
     say("check: the tooling's own tests")
     results = tooling()
     results += shown(lint.scripts())
-    results += told(f"what is left of {on.name}", whole(on, chosen, args.kdir, args.accel, args.fresh))
     others = [one for one in bases().values() if one != on and any(topic.patches(one) for topic in topics().values())]
-    for other in others if on.reference else []:
+    others = others if on.reference else []
+    results += told(f"lint of {on.name}", texts(on, chosen, args.kdir, args.fresh))
+    for other in others:
         if other.fetched:
-            results += told(f"what is left of {other.name}", beside(other, args.accel, args.fresh))
+            results += told(f"lint of {other.name}", beside(other, args.fresh))
         else:
             results += shown([Result(other.name, SKIPPED, f"its source is your own tree: 'make check BASE={other.name} "
                                      "KDIR=...' checks it")])
+    results += told(f"kernels of {on.name}", kernels(on, chosen, args.kdir, args.accel, args.fresh, budget))
+    for other in others:
+        if other.fetched:
+            results += told(f"kernels of {other.name}", guest_beside(other, args.accel, budget))
     failed = [one for one in results if one.verdict == FAILED]
     if failed:
         print("\nFailed:")
         for one in failed:
             print(f"  {one.name}\n" + "".join(f"    {line}\n" for line in one.why.splitlines()), end="")
-    say(f"check: {(time.monotonic() - begin) / 60:.0f} minutes")
+    say(f"check: {budget.used:.0f} minutes")
     print(count(results))
     return bool(failed)
 

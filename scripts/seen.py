@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import astuple
 from pathlib import Path
 
-from ktap import FAILED, Result
+from ktap import FAILED, SKIPPED, Result
 from project import cache, say
 
 SCRIPTS = Path(__file__).resolve().parent
@@ -58,11 +58,13 @@ def keep(path: Path, results: list[Result]) -> None:
     partial.rename(path)
 
 
-def results(what: str, inputs: list[str], check: Callable[[], Iterator[Result]], fresh: bool) -> Iterator[Result]:
+def results(what: str, inputs: list[str], check: Callable[[], Iterator[Result]], fresh: bool,
+            refusal: str = "") -> Iterator[Result]:
     """The results of @check, which is called @what in a progress line, as it
     gives them, or those that are kept of a run with the same @inputs.  @fresh:
-    run it anyway.  What passed or was skipped is kept; where anything failed,
-    or the check broke off, nothing is."""
+    run it anyway.  @refusal: do not run it; where nothing is kept, one result
+    says that it is skipped for that reason.  What passed or was skipped is
+    kept; where anything failed, or the check broke off, nothing is."""
     key = hashlib.sha256(json.dumps([what, *inputs]).encode()).hexdigest()[:20]
     path = cache() / "seen" / f"{key}.json"
     known = [] if fresh else recall(path)
@@ -70,6 +72,9 @@ def results(what: str, inputs: list[str], check: Callable[[], Iterator[Result]],
         day = time.strftime("%Y-%m-%d", time.localtime(path.stat().st_mtime))
         say(f"{what}: the {len(known)} results are as seen on {day}, from the same inputs (FRESH=1 runs it anyway)")
         yield from known
+        return
+    if refusal:
+        yield Result(what, SKIPPED, refusal)
         return
     found = []
     for result in check():

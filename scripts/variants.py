@@ -240,23 +240,25 @@ def what_matters(on: Base, start: str, revision: str, objects: list[str], frames
 
 
 def series(stack: list[Topic], on: Base, repo: Path, head: str | None = None,
-           chosen: tuple[Variant, ...] = tuple(VARIANTS.values()), fresh: bool = False) -> Iterator[Result]:
+           chosen: tuple[Variant, ...] = tuple(VARIANTS.values()), fresh: bool = False,
+           refusal: str = "") -> Iterator[Result]:
     """The results for the series of @stack on @on, one on the other, or for the
     revision @head of @repo; a series that does not apply is one failure.
-    @fresh: build also what was seen to pass."""
+    @fresh: build also what was seen to pass.  @refusal: build nothing, for that
+    reason."""
     names = "+".join(one.name for one in stack)
     try:
         revision = commit_of(repo, head) if head else apply(repo, on, stack)
     except Failure as err:
         yield Result(f"{names}: git am", FAILED, str(err))
         return
-    start = commit_of(repo, on.tag)
+    start = tree_of(repo, on.tag)
     # What a header does to a frame shows in files that are not touched.
     frames = tuple(wanted for one in stack for wanted in one.frames)
     objects = sorted({wanted.split(":")[0][:-1] + "o" for wanted in frames} | set(touched(repo, start, revision)))
     for result in seen.results(f"variants: {names} on {on.name}",
-                               what_matters(on, tree_of(repo, start), tree_of(repo, revision), objects, frames, chosen),
-                               lambda: compare(repo, on, revision, objects, frames, chosen), fresh):
+                               what_matters(on, start, tree_of(repo, revision), objects, frames, chosen),
+                               lambda: compare(repo, on, revision, objects, frames, chosen), fresh, refusal):
         yield Result(f"{names}: {result.name}", result.verdict, result.why)
 
 

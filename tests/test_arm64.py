@@ -319,7 +319,7 @@ class Chosen(KernelCase):
         with mock.patch.object(check, "kernel", lambda _repo, _on, revision, config, _label: (config, revision)), \
                 mock.patch.object(check, "apply", lambda _repo, _on, series: f"{series[0].name} alone"), \
                 mock.patch.object(check, "kselftests", kselftests), mock.patch.object(check, "guest", one_guest):
-            results = check.guests(self.on, Path("/repo"), "HEAD", list(chosen), "tcg")
+            results = check.guests(self.on, Path("/repo"), "HEAD", list(chosen), "tcg", check.Budget())
         return seen, results
 
     def test_who_runs_where(self):

@@ -30,7 +30,7 @@ class Check(KernelCase):
                 return [Result(name, PASSED)]
             return asked
 
-        def kselftest_guest(on, _repo, revision, config, targets, _label, _accel, tools=False, before=""):
+        def kselftest_guest(on, _repo, revision, config, targets, _label, _accel, _budget, tools=False, before=""):
             words = [f"{before}{config}", "+".join(targets), *(["tools"] if tools else []), revision]
             self.asked.append(f"{on.name}: {', '.join(words)}")
             return [Result(f"{before}{config}", PASSED)]
@@ -60,8 +60,8 @@ class Check(KernelCase):
         """Where only the reference base has series, all is about it."""
         self.kept("alpha", self.on)
         self.assertEqual(self.check()[0], 0)
-        self.assertEqual(self.asked, ["all: tests", "all: scripts", "v0: lint", "v0: variants", "v0: litmus",
-                                      "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1"])
+        self.assertEqual(self.asked, ["all: tests", "all: scripts", "v0: lint", "v0: litmus",
+                                      "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: variants"])
 
     def test_beside(self):
         """Another base's series are linted and applied, and what is left out
@@ -70,7 +70,9 @@ class Check(KernelCase):
             self.kept("alpha", on)
         self.kept("beta", self.other)
         status, lines = self.check()
-        self.assertEqual((status, self.asked[-2:]), (0, ["v0: debug, alpha, v0+1", "v1: lint"]))
+        self.assertEqual((status, self.asked[2:]),
+                         (0, ["v0: lint", "v0: litmus", "v1: lint", "v0: trace, alpha, tools, v0+1",
+                              "v0: debug, alpha, v0+1", "v0: variants"]))
         self.assertEqual([name.split(": ")[1] for name in self.asked].count("scripts"), 1)
         text = "\n".join(lines)
         for words in ("ok - v1: lint\n", "ok - v1: alpha+beta: git am\n", "skip - v1: kselftests trace # ",
@@ -95,7 +97,8 @@ class Check(KernelCase):
         table = self.root / "bases.toml"
         put(table, re.sub("(?m)^url .*\n", "", table.read_text()))
         status, lines = self.check()
-        self.assertEqual((status, self.asked[-1]), (0, "v0: debug, alpha, v0+1"))
+        self.assertEqual((status, self.asked[-1]), (0, "v0: variants"))
+        self.assertNotIn("v1: lint", self.asked)
         self.assertIn("skip - v1 # its source is your own tree: 'make check BASE=v1 KDIR=...' checks it", lines)
 
     def test_one_base(self):
@@ -103,8 +106,9 @@ class Check(KernelCase):
         for on in (self.on, self.other):
             self.kept("alpha", on)
         self.assertEqual(self.check("--base", "v1")[0], 0)
-        self.assertEqual(self.asked, ["all: tests", "all: scripts", "v1: lint", "v1: variants", "v1: litmus",
-                                      "v1: trace, alpha+of alpha, tools, v1+1", "v1: debug, alpha, v1+1"])
+        self.assertEqual(self.asked, ["all: tests", "all: scripts", "v1: lint", "v1: litmus",
+                                      "v1: trace, alpha+of alpha, tools, v1+1", "v1: debug, alpha, v1+1",
+                                      "v1: variants"])
 
     def test_nothing_there(self):
         """A base without series is refused before anything is done."""
@@ -122,9 +126,9 @@ class Check(KernelCase):
             status, lines = self.check()
         self.assertEqual(status, 1)
         self.assertEqual(self.asked, ["all: tests", "all: scripts"])
-        for words in ("not ok - what is left of v0 # no mirror", "not ok - what is left of v1 # no mirror"):
-            self.assertIn(words, lines)
-        self.assertEqual(lines[-1], "2 passed, 2 failed, 0 skipped")
+        for words in ("lint of v0", "lint of v1", "kernels of v0", "kernels of v1"):
+            self.assertIn(f"not ok - {words} # no mirror", lines)
+        self.assertEqual(lines[-1], "2 passed, 4 failed, 0 skipped")
 
     def test_series_do_not_stack(self):
         """Series of another base that do not go together are one failure."""
@@ -140,6 +144,79 @@ class Check(KernelCase):
             status, lines = self.check()
         self.assertEqual(status, 1)
         self.assertIn("not ok - v1: alpha: git am # the hunk does not match", lines)
+
+
+class Budget(KernelCase):
+    """What is done where there are no more than some minutes."""
+
+    def setUp(self):
+        super().setUp()
+        self.now, self.has = 600.0, set()
+        self.built, self.refusals = [], []
+        for module, name, fake in (
+                (check.time, "monotonic", lambda: self.now),
+                (check, "cached", lambda _repo, _on, _revision, config: config in self.has),
+                (check, "kernel", lambda _repo, _on, _revision, config, _label: self.built.append(config)),
+                (check, "kselftests", lambda *_: self.dir),
+                (check, "guest", lambda _image, _tests, name, *_, **_more: [Result(name, PASSED)])):
+            self.enterContext(mock.patch.object(module, name, fake))
+
+    def guest(self, budget: check.Budget) -> Result:
+        """The result of a debug guest."""
+        (result,) = check.kselftest_guest(self.on, self.dir, "HEAD", "debug", ["alpha"], "patched", "tcg", budget)
+        return result
+
+    def variants(self, *_args, refusal: str, **_more) -> list[Result]:
+        """What variants.series() gives."""
+        self.refusals.append(refusal)
+        return []
+
+    def test_unlimited(self):
+        """Who says nothing has all the time, and the cache is not asked."""
+        budget = check.Budget()
+        self.now += 1e6
+        with mock.patch.object(check, "cached", side_effect=AssertionError):
+            self.assertEqual(self.guest(budget), Result("kselftests debug", PASSED))
+        self.assertEqual(budget.refusal(10 ** 6), "")
+
+    def test_guest(self):
+        """A guest that would not end in time is skipped, and its kernel not
+        built; one whose kernel is there takes less."""
+        needed = check.GUEST_MINUTES["debug"]
+        for has, minutes, spent, ran in (({"debug"}, needed, 0, True), ({"debug"}, needed + 1, 2, False),
+                                         (set(), needed, 0, False), (set(), needed + check.BUILD_MINUTES, 0, True)):
+            with self.subTest(has=has, minutes=minutes):
+                self.has, self.now = has, 600.0
+                self.built.clear()
+                budget = check.Budget(minutes)
+                self.now += 60 * spent
+                result = self.guest(budget)
+                self.assertEqual((result.verdict, self.built), (PASSED, ["debug"]) if ran else (SKIPPED, []))
+                if not ran:
+                    self.assertIn(f"{minutes - spent} of {minutes} are left: 'make check'", result.why)
+
+    def test_over(self):
+        """Less than no time is none."""
+        budget = check.Budget(5)
+        self.now += 3600
+        self.assertIn("0 of 5 are left", budget.refusal(1))
+
+    def test_option(self):
+        """--minutes says how many, for the other configurations, too."""
+        self.topic("alpha")
+        put(self.root / "patches/alpha/v0/0001-x.patch", "")
+        for minutes, refused in (("5", True), ("5000", False)):
+            self.refusals.clear()
+            with mock.patch.object(sys, "argv", ["check.py", "--minutes", minutes]), \
+                    mock.patch.object(check, "tooling", list), mock.patch.object(check.lint, "scripts", list), \
+                    mock.patch.object(check.lint, "lint", lambda *_: []), \
+                    mock.patch.object(check.herd, "series", lambda *_: []), \
+                    mock.patch.object(check, "repository", lambda *_: self.dir), \
+                    mock.patch.object(check, "apply", lambda *_: "HEAD"), \
+                    mock.patch.object(check.variants, "series", self.variants):
+                self.assertEqual(check.main(), 0)
+            self.assertEqual([bool(one) for one in self.refusals], [refused])
+            self.assertEqual(self.built, [] if refused else ["trace", "debug"])
 
 
 class Told(KernelCase):

@@ -67,6 +67,16 @@ class Results(Case):
         self.assertEqual(self.ask(BAD, "x"), GOOD[:1])
         self.assertEqual(self.runs, 2)
 
+    def test_refused(self):
+        """What is not to be run is skipped with the reason, unless it is known,
+        and that is not kept."""
+        def refused() -> list[Result]:
+            return list(seen.results("lint", ["x"], self.fail, False, "no time"))
+
+        self.assertEqual((refused(), self.kept()), ([Result("lint", SKIPPED, "no time")], []))
+        self.ask(GOOD, "x")
+        self.assertEqual(refused(), GOOD)
+
     def test_broken_off(self):
         """Nothing is kept of a check that a failure or the caller ends."""
         def check():

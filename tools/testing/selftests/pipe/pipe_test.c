@@ -2355,6 +2355,65 @@ TEST_F(copy, efault_then_mapped)
 	close(uffd);
 }
 
+/*
+ * A writer which has found such memory returns what it has written before. It
+ * must not let others go first, who may leave no room for it to find that out:
+ * here, one who waits for the mutex, too, and then fills the pipe.
+ */
+TEST_F(copy, efault_not_giving_way)
+{
+	const char *reason;
+	unsigned int i;
+	int uffd;
+
+	uffd = uffd_open(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+
+	for (i = 0; i < 10; i++) {
+		struct io writer = { .fd = self->p[1], .len = (DEF_SLOTS + 4) * psz };
+		struct lazy reader;
+		struct guarded g;
+		struct io other;
+
+		put(_metadata, self->p[1], 50, 9, 0);
+		lazy_alloc(_metadata, &reader, uffd, 50, 0, 0);
+		reader.writer.is_read = true;
+		lazy_start(_metadata, &reader, self->p[0], 1);
+
+		guarded_alloc(_metadata, &g, 2 * psz, writer.len - 2 * psz, false);
+		fill(g.buf, 2 * psz, 1, 0);
+		writer.buf = g.buf;
+		io_start(_metadata, &writer);
+		ASSERT_TRUE(WAIT_FOR(io_state(&writer) == 'D'));
+		pause_ms(20);
+		io_init_write(_metadata, &other, self->p[1], (DEF_SLOTS - 2) * psz, 2, 0);
+		io_start(_metadata, &other);
+		ASSERT_TRUE(WAIT_FOR(io_state(&other) == 'D'));
+		pause_ms(20);
+
+		lazy_resolve(_metadata, &reader);
+		io_join(_metadata, &reader.writer);
+		ASSERT_EQ(50, reader.writer.ret);
+		ASSERT_EQ(-1, mismatch(reader.map, 50, 9, 0));
+		ASSERT_TRUE(WAIT_FOR(io_done(&writer))) {
+			TH_LOG("waits for a reader to return %zd bytes", 2 * psz);
+		}
+		io_join(_metadata, &writer);
+		ASSERT_EQ(2 * psz, writer.ret);
+		io_join(_metadata, &other);
+		ASSERT_EQ(other.len, other.ret);
+		get(_metadata, self->p[0], writer.ret, 1, 0);
+		get(_metadata, self->p[0], other.len, 2, 0);
+		expect_works(_metadata, self->p);
+		free(other.buf);
+		guarded_free(&g);
+		lazy_free(&reader);
+	}
+	close(uffd);
+}
+
 /* Count the page faults of the thread @tid; -1 and a reason if that cannot be. */
 static int count_faults(pid_t tid, const char **reason)
 {

@@ -919,6 +919,15 @@ static void lazy_start(struct __test_metadata *_metadata, struct lazy *l, int fd
 	lazy_wait_stuck(_metadata, l);
 }
 
+/* The same for a reader of up to a page; it holds the mutex meanwhile. */
+static void lazy_start_read(struct __test_metadata *_metadata, struct lazy *l,
+			    int uffd, int fd, size_t len)
+{
+	lazy_alloc(_metadata, l, uffd, len, 0, 0);
+	l->writer.is_read = true;
+	lazy_start(_metadata, l, fd, 1);
+}
+
 /* Let it go on. */
 static void lazy_resolve(struct __test_metadata *_metadata, struct lazy *l)
 {
@@ -2323,9 +2332,7 @@ TEST_F(copy, efault_then_mapped)
 		struct guarded g;
 
 		put(_metadata, self->p[1], 50, 9, 0);
-		lazy_alloc(_metadata, &reader, uffd, 50, 0, 0);
-		reader.writer.is_read = true;
-		lazy_start(_metadata, &reader, self->p[0], 1);
+		lazy_start_read(_metadata, &reader, uffd, self->p[0], 50);
 
 		guarded_alloc(_metadata, &g, good, psz / 4, false);
 		fill(g.buf, good, i + 1, 0);
@@ -2378,9 +2385,7 @@ TEST_F(copy, efault_not_giving_way)
 		struct io other;
 
 		put(_metadata, self->p[1], 50, 9, 0);
-		lazy_alloc(_metadata, &reader, uffd, 50, 0, 0);
-		reader.writer.is_read = true;
-		lazy_start(_metadata, &reader, self->p[0], 1);
+		lazy_start_read(_metadata, &reader, uffd, self->p[0], 50);
 
 		guarded_alloc(_metadata, &g, 2 * psz, writer.len - 2 * psz, false);
 		fill(g.buf, 2 * psz, 1, 0);

@@ -25,7 +25,8 @@ from build import Kernel, compiler, kernel, kselftests
 from fetch import repository
 from guest import accelerator, boot, reports, run_directory
 from measure import Measurement
-from project import ROOT, Base, Failure, Topic, arguments, base, chosen_topics, output, run, say
+from project import (ROOT, Base, Failure, Topic, arguments, base, chosen_topics, output, run, say,
+                     write_json)
 from tree import apply, tree_of, variant
 
 # The two that time is compared of.
@@ -105,6 +106,7 @@ def counted(one: Topic, compared: dict[str, Side], tests: Path, accel: str, raw:
     """The rows of all counters and instruction counts of a topic; the small
     raw files are copied to @raw."""
     measurements = measures(one).MEASUREMENTS
+    base_name = compared["baseline"].base.name
     rows = []
     for number, measurement in enumerate(measurements, 1):
         say(f"bench: {one.name}, measurement {number} of {len(measurements)}: {measurement.name}")
@@ -112,7 +114,7 @@ def counted(one: Topic, compared: dict[str, Side], tests: Path, accel: str, raw:
         sides = {}
         for side in kernels:
             name = f"{one.name}-{measurement.name.replace(' ', '-')}-{side}"
-            run_dir = guest_run(measurement, side, kernels[side], tests, accel, name)
+            run_dir = guest_run(measurement, side, kernels[side], tests, accel, f"{base_name}-{name}")
             sides[side] = measurement.rows(run_dir)
             for path in sorted(run_dir.glob("*.json")) + [run_dir / "output.log"]:
                 (raw / name).mkdir(parents=True, exist_ok=True)
@@ -137,13 +139,14 @@ def timed(one: Topic, compared: dict[str, Side], tests: Path, accel: str, cpus: 
         for cell in measurement.rows(run_dir):
             whole = cells.setdefault((cell["metric"], cell["condition"]), {**cell, "boots": {}})
             whole["boots"].setdefault(side, []).append(cell["value"])
+    # Before anything is made of them: the boots took long.
+    (raw / "timed.json").write_text(json.dumps(list(cells.values()), indent=1) + "\n")
     rows = []
     for cell in cells.values():
         compared = stats.compare(cell["boots"]["baseline"], cell["boots"]["patched"], cell["boots"]["again"])
         rows.append({"topic": one.name, "metric": cell["metric"], "unit": cell["unit"],
                      "condition": cell["condition"] + ("" if accel == "kvm" else ", emulated, not evidence"),
                      "evidence": "timed", "values": compared["medians"], "statistics": compared})
-    (raw / "timed.json").write_text(json.dumps(list(cells.values()), indent=1) + "\n")
     return rows
 
 
@@ -165,28 +168,29 @@ def environment(on: Base, accel: str, kernels: list[tuple[str, Side, Kernel]]) -
 
 def bench(on: Base, one: Topic, args: argparse.Namespace, out: Path) -> None:
     """Run everything for one topic and base as the command line @args says,
-    and write @out."""
+    and only then write the topic's part of @out: what an interrupted run had
+    stays in the cache, and the figures that were there stay as they were."""
     repo = repository(on, args.kdir)
     compared = revisions(repo, on, one)
     tests = kselftests(repo, compared["patched"].revision, [one.kselftest])
     configs = list(dict.fromkeys(measurement.config for measurement in measures(one).MEASUREMENTS))
     probe = kernel(repo, on, on.tag, configs[0], f"{one.name}-baseline")
     accel = accelerator(args.accel, probe)
-    raw = out / "raw" / one.name
-    shutil.rmtree(raw, ignore_errors=True)
-    raw.mkdir(parents=True)
+    raw = run_directory(f"{on.name}-{one.name}-raw")
     rows = counted(one, compared, tests, accel, raw)
     if args.timed or accel == "kvm":
         rows += timed(one, compared, tests, accel, args.cpus, args.boots, raw)
     # Only from the cache: all of them were built by now.
     kernels = [(name, compared[name], image) for config in configs
                for name, image in build_sides(one, compared, config).items()]
-    (out / f"environment-{one.name}.json").write_text(
-        json.dumps(environment(on, accel, kernels), indent=1) + "\n")
+    kept = out / "raw" / one.name
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.copytree(raw, kept)
+    write_json(out / f"environment-{one.name}.json", environment(on, accel, kernels))
     summary = out / "summary.json"
     others = [cell for cell in json.loads(summary.read_text()) if cell["topic"] != one.name] \
         if summary.exists() else []
-    summary.write_text(json.dumps(others + rows, indent=1) + "\n")
+    write_json(summary, others + rows)
 
 
 def main() -> None:

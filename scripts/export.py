@@ -9,6 +9,7 @@ are patches only, which may add the same files in another form.
 """
 
 import re
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -88,15 +89,21 @@ def write(tree: Path, one: Topic, on: Base, start: str, head: str) -> None:
     """Replace the patches of @one for @on, and their mirrors if @on is the
     reference base."""
     directory = ROOT / "patches" / one.name / on.name
-    directory.mkdir(parents=True, exist_ok=True)
     files = render(tree, start, head, one.cover(on))
     if on.reference:
         write_mirrors(tree, one, on, mirrors(tree, start, head))
-    for old in directory.glob("*.patch"):
-        if old.name not in files:
-            old.unlink()
+    # Half a series does not apply, and without one that applies there is no
+    # tree to export from: make all of it, then let it take the other's place.
+    fresh, old = (directory.with_name(f"{on.name}.{word}") for word in ("new", "old"))
+    for path in (fresh, old):
+        shutil.rmtree(path, ignore_errors=True)
+    fresh.mkdir(parents=True)
     for name, content in files.items():
-        (directory / name).write_bytes(content.encode())
+        (fresh / name).write_bytes(content.encode())
+    if directory.exists():
+        directory.rename(old)
+    fresh.rename(directory)
+    shutil.rmtree(old, ignore_errors=True)
     say(f"export: {len(files) - 1} patches to {directory}")
 
 

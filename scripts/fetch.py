@@ -214,12 +214,16 @@ def from_kdir(base: Base, kdir: Path) -> Path:
         key = output("git", "-C", kdir, "rev-parse", "HEAD^{tree}")
     else:
         git_dir = None
-        stat = (kdir / "Makefile").stat()
-        key = f"{kdir}:{stat.st_mtime_ns}:{stat.st_ino}"
+        # Without git, what verify() looks at tells whether it is as it was.
+        looked = [(name, kdir / name) for name in ("Makefile", *touched_blobs(base))]
+        key = repr([kdir, *((name, path.stat().st_mtime_ns, path.stat().st_ino) for name, path in looked
+                            if path.exists())])
     repository = cache() / "git" / f"{base.name}-kdir-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
     if repository.exists():
         return repository
     with lock("fetch"):
+        if repository.exists():
+            return repository
         if git_dir:
             scratch = cache() / "kdir.part"
             shutil.rmtree(scratch, ignore_errors=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from build import Kernel
 from install import search_path, tool
-from project import CONFIGS, Failure, arguments, cache, output, run, say, tail
+from project import CONFIGS, Failure, arguments, cache, output, run, say, tail, write_json
 
 # What must not be in the log of a guest, by who says it.  The first that
 # matches a line names it, so the general ones come last.
@@ -186,7 +186,9 @@ def kvm_works(kernel: Kernel) -> bool:
                      label="probe of KVM").status == 0
     except Failure:
         works = False
-    known.write_text(json.dumps({"key": key, "works": works}) + "\n")
+        say(f"guest: KVM does not work here; the log is in {cache() / 'run' / 'probe-kvm'}, and 'make clean' lets it "
+            "be tried again")
+    write_json(known, {"key": key, "works": works})
     return works
 
 

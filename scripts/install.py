@@ -31,6 +31,7 @@ TOOLS = ["virtme-ng==1.42", "ruff==0.17.5", "matplotlib==3.11.2", "b4==0.16.0", 
 def missing(packages: list[str]) -> list[str]:
     """The Debian packages of @packages that are not installed."""
     if not shutil.which("dpkg-query"):
+        say(f"install: this is not Debian, so nobody looks whether these are there: {' '.join(packages)}")
         return []
     done = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\n", *packages],
                           capture_output=True, text=True)

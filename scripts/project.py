@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 import fcntl
 import hashlib
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -72,6 +74,11 @@ class Base:
     def fetched(self) -> bool:
         """Whether its source can be had without KDIR=."""
         return bool(self.pool or self.url)
+
+
+# The keys that a row of bases.toml has to have, and those that it may have.
+KEYS = [{one.name for one in fields(Base) if one.name != "name" and (one.default is MISSING) == needed}
+        for needed in (True, False)]
 
 
 @dataclass(frozen=True)
@@ -171,6 +178,8 @@ def bases() -> dict[str, Base]:
     """All bases of bases.toml by name; Failure where not exactly one is the
     reference."""
     table = tomllib.loads((ROOT / "bases.toml").read_text())["base"]
+    for name, row in table.items():
+        expect(f"bases.toml, base {name},", row, *KEYS)
     found = {name: Base(name=name, **row) for name, row in table.items()}
     if sum(one.reference for one in found.values()) != 1:
         raise Failure("bases.toml has not one base with 'reference = true': mark the one that the mirrors are of")
@@ -195,7 +204,7 @@ def expect(where: str, row: dict, required: set[str], optional: set[str] = froze
     """Failure where the table @row, which is called @where, lacks a key of
     @required, or has one that is neither there nor in @optional."""
     for key in sorted(required - row.keys()):
-        raise Failure(f"{where} has no '{key}': add it, as in the other topics")
+        raise Failure(f"{where} has no '{key}': add it, as in the others")
     for key in sorted(row.keys() - required - optional):
         raise Failure(f"{where} has '{key}', which means nothing there: known are "
                       f"{', '.join(sorted(required | optional))}")
@@ -305,6 +314,13 @@ def tail(path: Path, lines: int = 15) -> str:
     return "\n".join("    " + line for line in text[-lines:])
 
 
+def write_json(path: Path, content: object) -> None:
+    """Write @content to @path as JSON, all or nothing."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
+    partial.write_text(json.dumps(content, indent=1) + "\n")
+    partial.rename(path)
+
+
 def sha256(path: Path) -> str:
     """The SHA-256 of a file's content, in hex."""
     with open(path, "rb") as stream:
@@ -383,16 +399,28 @@ def lock(name: str):
 
 def run(main) -> None:
     """Run a step's main() as a program: a Failure or an interrupt becomes one
-    message on standard error and exit status 1 or 130."""
+    message on standard error and exit status 1 or 130.  Who ends it otherwise
+    ends its builds and guests, too."""
+    def stop(number: int, _frame: object) -> None:
+        """Leave in a way that runs what is in finally blocks."""
+        sys.exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # nohup has SIGHUP ignored.
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, stop)
     try:
         sys.exit(main() or 0)
     except Failure as err:
         print(f"error: {err}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print("error: interrupted: run the same command again, it goes on where it stopped",
+        print("error: interrupted: run the same command again, what was downloaded or built is kept",
               file=sys.stderr)
         sys.exit(130)
+    except subprocess.CalledProcessError as err:
+        print(f"error: {err}: mend that and run the same command again", file=sys.stderr)
+        sys.exit(1)
     except OSError as err:
         print(f"error: {err.strerror or err} ({err.filename}): mend that and run the same command "
               "again", file=sys.stderr)

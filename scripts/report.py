@@ -20,12 +20,12 @@ EVIDENCE = {
     "timed": "Time",
 }
 CONDITIONS = {
-    "counter": "Exact counts from upstream tracepoints on the `trace` kernel (QEMU TCG, 2 virtual CPUs).",
+    "counter": "Exact counts from upstream tracepoints on the `trace` kernel (2 virtual CPUs).",
     "icount": "Executed instructions, from QEMU TCG with `-icount shift=0,sleep=off` and one virtual CPU. "
               "What is under a mutex or lock is counted on the `trace` kernel, whose lockdep and tracing are part of "
               "the count on both sides; the rest on the `bench` kernel. An emulated `rep movs` counts each "
               "iteration, so large copies weigh more than on hardware.",
-    "delay": "Wall time in an emulated guest (`trace` kernel, 2 virtual CPUs) whose device takes some milliseconds for "
+    "delay": "Wall time in a guest (`trace` kernel, 2 virtual CPUs) whose device takes some milliseconds for "
              "each request, as its rows say: it tells who waits for requests and who does not, and how often; less "
              "than a millisecond means nothing.",
     "timed": "Median over boots, the boot being the unit of replication; ratio of medians with a 95 % "

@@ -93,10 +93,12 @@ def main() -> int:
         raise Failure(f"no case has {' or '.join(args.case)} in its name: see {variants(one, on)}/teeth.toml")
     repo = repository(on, args.kdir)
     image = kernel(repo, on, variant(repo, on, one, "teeth"), config, f"{one.name}-teeth")
-    run_dir = run_directory(f"teeth-{one.name}")
+    run_dir = run_directory(f"{on.name}-teeth-{one.name}")
     shutil.copytree(kselftests(repo, apply(repo, on, [one]), [one.kselftest]), run_dir / "kselftest")
     ran = boot(image, run_dir, script(one, chosen), memory="2G", accel=accelerator(args.accel, image),
                timeout=PATIENCE, label=f"teeth of {one.name}")
+    if not (run_dir / f"{len(chosen) - 1}.ktap").exists():
+        raise Failure(f"the guest ended before its last case: {ran.output} and swap.log beside it say why")
     results = [judge(case, (run_dir / f"{number}.ktap").read_text(errors="replace"))
                for number, case in enumerate(chosen)]
     found = reports(ran.console.read_text(errors="replace"))

@@ -54,6 +54,7 @@ def stacked(chosen: list[Topic], base: Base) -> list[Topic]:
     order: list[Topic] = []
 
     def add(one: Topic) -> None:
+        """Put @one behind what it builds on, once."""
         for name in one.prerequisites:
             add(topic(name))
         if one not in order:
@@ -75,8 +76,9 @@ def explain(one: Topic, base: Base, patch: Path, message: str) -> str:
         what = f"{other[1]}: {other[2]}"
     else:
         what = message.strip().splitlines()[-1] if message.strip() else "git am gave no reason"
-    return (f"{one.name}/{patch.name} does not apply to {base.tag}: {what}. Mend the patch: 'make tree' with the last "
-            "good revision, rebase there, 'make export'")
+    return (f"{one.name}/{patch.name} does not apply to {base.tag}: {what}. Restore the last series that "
+            f"applied ('git checkout <commit> patches/{one.name}/{base.name}'), and change that with 'make tree' and "
+            "'make export'")
 
 
 def apply(repo: Path, base: Base, chosen: list[Topic], place: str = "apply") -> str:

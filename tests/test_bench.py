@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """What make bench compares."""
 
+import argparse
+import contextlib
+import json
 from dataclasses import replace
+from pathlib import Path
 from unittest import mock
 
 from support import KernelCase, git, put
@@ -51,6 +55,33 @@ class Revisions(KernelCase):
                          [["LINE 1"], ["LINE 1", "LINE 12"], ["odd 1", "LINE 12", "LINE 24"]])
         self.assertEqual([found[name].base.name for name in found], ["v0"] * 5 + ["v1"])
         self.assertIn("VERSION = 10", git("show", f"{found['v1'].revision}:Makefile", cwd=found["v1"].repo))
+
+    def bench(self, measured: mock.Mock) -> Path:
+        """Run bench.bench() with all that takes a kernel replaced, and what is
+        @measured; the results directory."""
+        out = self.dir / "results/v0/today"
+        args = argparse.Namespace(kdir=None, accel="tcg", timed=False)
+        with contextlib.ExitStack() as stack:
+            for name, value in (("repository", lambda *_: self.repo), ("kselftests", mock.Mock()),
+                                ("kernel", mock.Mock()), ("measures", mock.Mock(return_value=mock.Mock(MEASUREMENTS=[
+                                    mock.Mock(config="trace")]))), ("environment", lambda *_: {}),
+                                ("counted", measured)):
+                stack.enter_context(mock.patch.object(bench, name, value))
+            bench.bench(self.on, self.one, args, out)
+        return out
+
+    def test_interrupted(self):
+        """A run that does not come to its end leaves the figures as they were."""
+        def measured(one, compared, tests, accel, raw):
+            put(raw / "x/output.log", "first")
+            return [{"topic": "alpha", "value": 1}]
+
+        (self.dir / "results/v0/today").mkdir(parents=True)
+        out = self.bench(measured)
+        with self.assertRaises(KeyboardInterrupt):
+            self.bench(mock.Mock(side_effect=KeyboardInterrupt))
+        self.assertEqual((out / "raw/alpha/x/output.log").read_text(), "first")
+        self.assertEqual(json.loads((out / "summary.json").read_text()), [{"topic": "alpha", "value": 1}])
 
     def test_built_of(self):
         """Each side's kernel is built of its own base."""

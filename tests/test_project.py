@@ -4,8 +4,10 @@
 import contextlib
 import io
 import os
+import subprocess
 import sys
 import threading
+from pathlib import Path
 from unittest import mock
 
 from support import MERGED, Case, KernelCase, put
@@ -36,6 +38,16 @@ class Tables(KernelCase):
             put(table, text)
             with self.fails("bases.toml", "'reference = true'"):
                 project.reference()
+
+    def test_keys(self):
+        """A row of bases.toml that lacks a key, or has one too many, is named."""
+        table = self.root / "bases.toml"
+        one = table.read_text()
+        for text, said in ((one.replace("status =", "state =", 1), "has no 'status'"),
+                           (one.replace("status =", 'colour = "red"\nstatus =', 1), "has 'colour'")):
+            put(table, text)
+            with self.fails("bases.toml, base v0,", said):
+                project.bases()
 
     def test_unknown_topic(self):
         """An unknown topic is one sentence with the known ones."""
@@ -198,6 +210,15 @@ class Run(Case):
         status, text = self.status(mock.Mock(side_effect=KeyboardInterrupt))
         self.assertEqual((status, text.count("\n")), (130, 1))
         self.assertTrue(text.startswith("error: "))
+
+    def test_terminated(self):
+        """SIGTERM runs what is in finally blocks, where guests are ended."""
+        script = ("import os, signal, sys; sys.path.insert(0, sys.argv[1]); from project import run\n"
+                  "def main():\n try: os.kill(os.getpid(), signal.SIGTERM); signal.pause()\n"
+                  " finally: print('ended', flush=True)\nrun(main)\n")
+        done = subprocess.run([sys.executable, "-c", script, Path(project.__file__).parent],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (143, "ended\n"))
 
     def test_os_error(self):
         """What the system refuses is told in one line with the file's name."""

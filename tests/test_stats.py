@@ -37,6 +37,10 @@ class RankTest(unittest.TestCase):
         self.assertEqual(stats.rank_test([5, 5, 5], [5, 5, 5]), 1.0)
         self.assertAlmostEqual(stats.rank_test([1, 2], [2, 3]), 4 / 6)
 
+    def test_many(self):
+        """20 boots a side, of 137,846,528,820 ways to split them."""
+        self.assertAlmostEqual(stats.rank_test(list(range(20)), list(range(20, 40))), 2 / 137846528820, places=20)
+
 
 class RatioInterval(unittest.TestCase):
     """stats.ratio_interval()."""

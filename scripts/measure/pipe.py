@@ -100,6 +100,7 @@ def instruction_rows(run: Path) -> list[dict]:
     """insn_per_pair for each size, from the guest's nanoseconds under icount:
     the best of ten batches, which no timer tick fell into."""
     def condition(result: dict) -> str:
+        """What a row of pair.json was measured with, in the words of the report."""
         return (SIZES[result["size"]] + (f", {result['residue']}B in the pipe" if result["residue"] else "")
                 + (" memcg" if result["memcg"] else ""))
 

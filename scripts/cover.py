@@ -37,6 +37,9 @@ def wrong(text: str, one: Topic, version: int) -> list[str]:
     have = sections(text)
     said = [f"{where} has no section '{title}': add one that says {what}"
             for title, what in wanted.items() if not have.get(title)]
+    # Tables are indented, and an address cannot be wrapped.
+    said += [f"{where} has a line of {len(line)} columns ('{line[:30]}...'): wrap it at 75"
+             for line in text.splitlines() if len(line) > 75 and not line.startswith(" ") and "://" not in line]
     placeholder = PLACEHOLDER.search(text)
     if placeholder:
         said.append(f"{where} has the placeholder '{placeholder[0]}': write what belongs there")

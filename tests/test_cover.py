@@ -53,6 +53,14 @@ class Cover(Case):
         bench = GOOD.replace('kselftest TARGETS="pid pipes"', "bench TOPIC=pipe")
         self.assertEqual(cover.wrong(bench, ONE, 1), [])
 
+    def test_long_lines(self):
+        """Prose has 75 columns at most; tables and addresses may have more."""
+        long = "word " * 15 + "x"
+        (said,) = cover.wrong(GOOD.replace("What that means.", long), ONE, 1)
+        self.assertIn("a line of 76 columns ('word word", said)
+        for text in (long[1:], "   " + long, "https://lore.kernel.org/r/" + "1" * 60):
+            self.assertEqual(cover.wrong(GOOD.replace("What that means.", text), ONE, 1), [])
+
     def test_next_version(self):
         """A later one what changed in it; the older changes may stay."""
         (said,) = cover.wrong(GOOD, ONE, 2)

@@ -127,7 +127,7 @@ def guest(image: Kernel, tests: Path, name: str, script: str, accel: str, by_tur
             ran = boot(image, run_dir, script, memory="2G", accel=accelerator(accel, image), by_turns=by_turns,
                        timeout=GUEST_PATIENCE, label=name)
     except Failure as err:
-        return [Result(f"{name}: guest", FAILED, str(err))]
+        return list(shown([Result(f"{name}: guest", FAILED, str(err))]))
     text = (run_dir / "ktap").read_text(errors="replace") if (run_dir / "ktap").exists() else ""
     results = [Result(f"{name}: {one.name}", one.verdict, one.why) for one in parse(text)]
     found = reports(ran.console.read_text(errors="replace"))

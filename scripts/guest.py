@@ -141,8 +141,9 @@ def watch(argv: list[str], run_dir: Path, script: str, timeout: float, label: st
     try:
         status = int((run_dir / "status").read_text())
     except (OSError, ValueError):
-        raise Failure(f"{label} died before its script ended; its log is {done.console} and ends:\n"
-                      f"{tail(done.console)}\n{tail(said, 5)}") from None
+        how = f"was killed by signal {-child.returncode}" if child.returncode < 0 else f"exited with {child.returncode}"
+        raise Failure(f"{label} died before its script ended ({Path(argv[0]).name} {how}); its log is {done.console} "
+                      f"and ends:\n{tail(done.console)}\n{tail(said, 5)}") from None
     return Ran(status, run_dir)
 
 

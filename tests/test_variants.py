@@ -117,6 +117,12 @@ class Frame(Case):
                 (None, None, SKIPPED, "there is no f() of its own")):
             self.assertEqual(variants.frame("f", before, after, 1024), (verdict, why))
 
+    def test_slack(self):
+        """It may grow by the variant's slack, and by no more."""
+        self.assertEqual(variants.frame("f", 464, 480, 1024, 16), (PASSED, "480 bytes, 464 on the base"))
+        self.assertEqual(variants.frame("f", 464, 488, 1024, 16), (FAILED, "488 bytes, 464 on the base"))
+        self.assertEqual(variants.frame("f", 464, 480, 472, 16), (FAILED, "480 bytes, more than 472"))
+
 
 class Judge(Case):
     """variants.judge() and unseen()."""

@@ -9,7 +9,6 @@ as long as none of them changes.  A failure is never kept.
 import argparse
 import hashlib
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from ktap import FAILED, SKIPPED, Result
-from project import cache, say
+from project import cache, say, write_json
 
 SCRIPTS = Path(__file__).resolve().parent
 IMPORT = re.compile(r"^(?:from|import) (\w+)", re.M)
@@ -53,9 +52,7 @@ def recall(path: Path) -> list[Result]:
 def keep(path: Path, results: list[Result]) -> None:
     """Write @results to @path, all or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
-    partial.write_text(json.dumps([astuple(one) for one in results], indent=1) + "\n")
-    partial.rename(path)
+    write_json(path, [astuple(one) for one in results])
 
 
 def results(what: str, inputs: list[str], check: Callable[[], Iterator[Result]], fresh: bool,

@@ -157,6 +157,29 @@ class Boot(Case):
         with self.fails("died", str(self.dir / "run/console.log"), "Kernel panic - here"):
             self.boot("echo 'Kernel panic - here' >&2; exit 0\n")
 
+    def test_died_at_boot(self):
+        """Under TCG, a guest that dies as it boots and says nothing, or that it
+        ran into a breakpoint, is booted again; the logs are kept."""
+        dies = "echo x >> boots; echo booting >&2; case $(wc -l < boots) in 1) exit 255;; " \
+               "2) echo 'Oops: int3: 0000 [#1] SMP' >&2; echo 'Kernel panic - here' >&2; exit 255;; esac\n"
+        ran = self.boot(dies + "echo hello > output.log; echo 0 > status\n")
+        self.assertEqual((ran.status, ran.output.read_text(), ran.console.read_text()), (0, "hello\n", "booting\n"))
+        self.assertEqual((ran.path / "console-died-1.log").read_text(), "booting\n")
+        self.assertIn("panic", (ran.path / "console-died-2.log").read_text())
+
+    def test_died_at_boot_again(self):
+        """Not for ever, not with KVM, not where the kernel said something else,
+        and not where the script had begun."""
+        for boots, script, more in ((guest.BOOTS, "exit 255", {}),
+                                    (1, "exit 255", {"accel": "kvm"}),
+                                    (1, "echo 'BUG: here' >&2; echo 'Oops: int3' >&2; exit 255", {}),
+                                    (1, "echo hello > output.log; exit 255", {})):
+            with self.subTest(script=script, **more):
+                with self.fails("ended (vng exited with 255)" if "hello" in script else "began (vng exited with 255)"):
+                    self.boot(f"echo x >> boots; {script}\n", **more)
+                self.assertEqual((self.dir / "run/boots").read_text(), "x\n" * boots)
+                (self.dir / "run/boots").unlink()
+
     def test_hung(self):
         """A guest that hangs is stopped, with all of its session."""
         with self.fails("did not finish in 3 s", "last words"):

@@ -171,9 +171,9 @@ def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str 
     kernel's code, and a virtual CPU that translates that code meanwhile may
     keep what it was.  One that dies as it boots, of that or without a report in
     its log, is booted again, BOOTS times in all; that is said, and the logs are
-    kept as console-died-<n>.log.  Raises Failure with the kept log's path and last lines
-    if the guest hangs, panics or never gets to the script; a script that fails
-    is told by Ran.status.
+    kept as console-died-<n>.log.  Raises Failure with the kept log's path and
+    last lines if the guest hangs, panics or never gets to the script; a script
+    that fails is told by Ran.status.
     """
     # virtme-ng makes /dev/stdout a port of its own; to programs that open it,
     # it has to be their standard output.
@@ -181,18 +181,17 @@ def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str 
     command = links + "; cd /mnt && { bash script.sh > output.log 2>&1 < /dev/null; echo $? > status; sync; }"
     argv = vng(kernel.image, run_dir, command, 1 if icount else cpus, memory, accel, icount, by_turns)
     env = {**os.environ, "PATH": search_path(), "TERM": "dumb"}
-    for again in range(1, BOOTS):
+    for number in range(1, BOOTS + 1):
         try:
             return watch(argv, run_dir, script, timeout, label, env=env)
         except NeverBegan as err:
-            console = run_dir / "console.log"
+            console = Ran(0, run_dir).console
             found = reports(console.read_text(errors="replace"))
-            if accel != "tcg" or (found and STALE not in found[0]):
+            if number == BOOTS or accel != "tcg" or (found and STALE not in found[0]):
                 raise
             say(f"guest: {err}")
-            died = console.rename(run_dir / f"console-died-{again}.log")
+            died = console.rename(run_dir / f"console-died-{number}.log")
             say(f"guest: {label} is booted again, because TCG ends some as they boot; the log is {died} now")
-    return watch(argv, run_dir, script, timeout, label, env=env)
 
 
 def kvm_works(kernel: Kernel) -> bool:

@@ -621,6 +621,41 @@ static void expect_works(struct __test_metadata *_metadata, const int p[2])
 	EXPECT_LAYOUT(p, 99, 0, psz, psz, 77);
 }
 
+/* User-Mode Linux reads what is mapped, whatever its protection. */
+static bool prot_none_faults(struct __test_metadata *_metadata)
+{
+	unsigned char *map = mmap(NULL, psz, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	bool ret;
+	int p[2];
+
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ(0, mprotect(map, psz, PROT_NONE));
+	ASSERT_EQ(0, pipe(p));
+	ret = write(p[1], map, 1) < 0;
+	close(p[0]);
+	close(p[1]);
+	munmap(map, psz);
+	return ret;
+}
+
+/* Accesses fail, and nobody else is given the place: a file which has no pages. */
+static void map_nothing_at(struct __test_metadata *_metadata, void *addr, ssize_t len)
+{
+	int fd = memfd_create("nothing", MFD_CLOEXEC);
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(addr, mmap(addr, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0));
+	close(fd);
+}
+
+/* Make memory accessible which was not; what it had is gone. */
+static void map_at(struct __test_metadata *_metadata, void *addr, ssize_t len)
+{
+	ASSERT_EQ(addr, mmap(addr, len, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0));
+}
+
 /*
  * A buffer of @good bytes which ends right before memory which cannot be
  * accessed, either because of its protection or because there is nothing.
@@ -637,7 +672,7 @@ static void guarded_alloc(struct __test_metadata *_metadata, struct guarded *g,
 {
 	ssize_t good_len = (good + psz - 1) / psz * psz;
 	ssize_t bad_len = (bad + psz - 1) / psz * psz;
-	int ret;
+	int ret = 0;
 
 	g->map_len = good_len + bad_len;
 	g->map = mmap(NULL, g->map_len, PROT_READ | PROT_WRITE,
@@ -645,8 +680,10 @@ static void guarded_alloc(struct __test_metadata *_metadata, struct guarded *g,
 	ASSERT_NE(MAP_FAILED, g->map);
 	if (unmap)
 		ret = munmap(g->map + good_len, bad_len);
-	else
+	else if (prot_none_faults(_metadata))
 		ret = mprotect(g->map + good_len, bad_len, PROT_NONE);
+	else
+		map_nothing_at(_metadata, g->map + good_len, bad_len);
 	ASSERT_EQ(0, ret);
 	g->buf = g->map + good_len - good;
 }
@@ -2230,11 +2267,6 @@ struct segments {
 	ssize_t nr;
 };
 
-static int protect_segment(const struct segments *s, ssize_t i, int prot)
-{
-	return mprotect(s->map + i * s->stride, s->stride, prot);
-}
-
 /* All of them, but for the first @done bytes */
 static ssize_t write_segments(int fd, const struct segments *s, ssize_t done)
 {
@@ -2284,7 +2316,7 @@ TEST_F_TIMEOUT(copy, efault_writev_retry, LONG_TIMEOUT)
 				ssize_t ret;
 
 				put(_metadata, self->p[1], pos, 1, 0);
-				ASSERT_EQ(0, protect_segment(&s, bad, PROT_NONE));
+				map_nothing_at(_metadata, s.map + bad * s.stride, s.stride);
 				ret = write_segments(self->p[1], &s, 0);
 				if (expected) {
 					ASSERT_EQ(expected, ret);
@@ -2293,8 +2325,9 @@ TEST_F_TIMEOUT(copy, efault_writev_retry, LONG_TIMEOUT)
 					ASSERT_EQ(EFAULT, errno);
 				}
 				ASSERT_EQ(pos + expected, nr_bytes(_metadata, self->p[0]));
-				ASSERT_EQ(0, protect_segment(&s, bad,
-							     PROT_READ | PROT_WRITE));
+				map_at(_metadata, s.map + bad * s.stride, s.stride);
+				fill(s.map + bad * s.stride + 13, s.len, 1,
+				     pos + bad * s.len);
 				ASSERT_EQ(len - expected,
 					  write_segments(self->p[1], &s, expected));
 				get(_metadata, self->p[0], pos + len, 1, 0);
@@ -2345,7 +2378,7 @@ TEST_F(copy, efault_then_mapped)
 			TH_LOG("returned %zd (%s) while the mutex was held",
 			       writer.ret, strerror(writer.err));
 		}
-		ASSERT_EQ(0, mprotect(g.buf + good, psz, PROT_READ | PROT_WRITE));
+		map_at(_metadata, g.buf + good, psz);
 		fill(g.buf + good, lens[i] - good, i + 1, good);
 
 		lazy_resolve(_metadata, &reader);
@@ -3320,6 +3353,163 @@ static void stuck_waiter(struct __test_metadata *_metadata, const int p[2], int 
 	lazy_free(&l);
 }
 
+/*
+ * A blocking write, and what of it there is room for.  That has to be in the pipe
+ * before the writer waits for the rest of its buffer, which may only come when
+ * somebody has read it, or never.
+ */
+struct fits {
+	ssize_t used;		/* slots in use when the write begins */
+	ssize_t before;		/* bytes in the last of them; if 0, a page */
+	ssize_t len;
+	ssize_t seg;		/* writev() of segments of this length */
+	bool packets;
+	ssize_t freed;		/* slots that become free while it sleeps */
+};
+
+/* How it goes on: all is read, there is a signal, or the reader goes away. */
+enum fits_end { FITS_READ, FITS_SIGNAL, FITS_CLOSE, FITS_NR_ENDS };
+
+/* The writer sleeps, with @bytes in the pipe, and not for a page of its buffer. */
+static void expect_fits(struct __test_metadata *_metadata, const int p[2],
+			const struct fits *t, struct lazy *l, ssize_t bytes)
+{
+	bool ok = WAIT_FOR(nr_bytes(_metadata, p[0]) == bytes && io_sleeps(&l->writer));
+	ssize_t found = nr_bytes(_metadata, p[0]);
+	ssize_t page = lazy_fault(_metadata, l);
+
+	ASSERT_TRUE(ok && page < 0) {
+		TH_LOG("%zd bytes onto %zd slots: %zd in the pipe, not %zd, fault on page %zd",
+		       t->len, t->used, found, bytes, page);
+	}
+	ASSERT_FALSE(io_done(&l->writer));
+}
+
+static void fits_first(struct __test_metadata *_metadata, int uffd, const struct fits *t,
+		       enum fits_end end)
+{
+	ssize_t filler = (t->used - !!t->before) * psz;
+	ssize_t fits = (DEF_SLOTS - t->used) * psz;
+	unsigned char *data;
+	struct lazy l;
+	ssize_t i;
+	int p[2];
+
+	if (t->before)
+		fits += t->len % psz;
+	ASSERT_EQ(0, pipe2(p, O_CLOEXEC));
+	set_slots(_metadata, p[1], DEF_SLOTS);
+	for (i = 0; i < filler; i += psz)
+		put(_metadata, p[1], psz, FILLER, 0);
+	put(_metadata, p[1], t->before, 1, 0);
+	if (t->packets)
+		set_flag(_metadata, p[1], O_DIRECT, true);
+
+	/* All that comes after what will have found room is missing. */
+	lazy_alloc(_metadata, &l, uffd, t->len, 1, t->before);
+	lazy_arm(_metadata, &l, ~0ull << (fits + t->freed * psz + psz - 1) / psz);
+	l.writer.fd = p[1];
+	l.writer.seg = t->seg;
+	io_start(_metadata, &l.writer);
+	expect_fits(_metadata, p, t, &l, filler + t->before + fits);
+	drain_filler(_metadata, p[0], t->freed);
+	filler -= t->freed * psz;
+	fits += t->freed * psz;
+	expect_fits(_metadata, p, t, &l, filler + t->before + fits);
+
+	switch (end) {
+	case FITS_READ:
+		/* In one read, or else the writer may have the mutex meanwhile. */
+		data = alloc_buf(_metadata, filler + t->before + fits);
+		ASSERT_EQ(filler + t->before + fits,
+			  read(p[0], data, filler + t->before + fits));
+		for (i = 0; i < filler; i += psz)
+			ASSERT_EQ(-1, mismatch(data + i, psz, FILLER, 0));
+		ASSERT_EQ(-1, mismatch(data + filler, t->before + fits, 1, 0));
+		free(data);
+		lazy_wait_stuck(_metadata, &l);
+		lazy_resolve(_metadata, &l);
+		io_join(_metadata, &l.writer);
+		ASSERT_EQ(t->len, l.writer.ret);
+		get(_metadata, p[0], t->len - fits, 1, t->before + fits);
+		set_flag(_metadata, p[1], O_DIRECT, false);
+		expect_works(_metadata, p);
+		break;
+	case FITS_SIGNAL:
+		count_signals(_metadata, SIGUSR1, 0);
+		pthread_kill(l.writer.thread, SIGUSR1);
+		io_join(_metadata, &l.writer);
+		ASSERT_EQ(fits ?: -1, l.writer.ret);
+		ASSERT_EQ(fits ? 0 : EINTR, l.writer.err);
+		ASSERT_EQ(1, signals());
+		drain_filler(_metadata, p[0], filler / psz);
+		get(_metadata, p[0], t->before + fits, 1, 0);
+		set_flag(_metadata, p[1], O_DIRECT, false);
+		expect_works(_metadata, p);
+		break;
+	default:
+		count_signals(_metadata, SIGPIPE, 0);
+		close(p[0]);
+		io_join(_metadata, &l.writer);
+		ASSERT_EQ(fits ?: -1, l.writer.ret);
+		ASSERT_EQ(fits ? 0 : EPIPE, l.writer.err);
+		ASSERT_EQ(1, signals());
+	}
+	/* Nobody else has waited for it. */
+	ASSERT_EQ(-1, lazy_fault(_metadata, &l));
+	if (end != FITS_CLOSE)
+		close(p[0]);
+	close(p[1]);
+	lazy_free(&l);
+}
+
+TEST_F_TIMEOUT(copy, fits_first, LONG_TIMEOUT)
+{
+	const struct fits tests[] = {
+		/* There is room for a part of it... */
+		{ .used = 15, .len = 2 * psz },
+		{ .used = 15, .len = 2 * psz + 100 },
+		{ .used = 15, .len = psz + 100 },
+		{ .used = 15, .len = 2 * psz, .seg = psz / 2 + 100 },
+		{ .used = 15, .len = 2 * psz + 100, .seg = psz / 2 + 100 },
+		{ .used = 15, .len = 2 * psz, .packets = true },
+		{ .used = 15, .len = psz + 100, .packets = true },
+		{ .used = 15, .before = 50, .len = 2 * psz + 100 },
+		{ .used = 10, .len = 8 * psz },
+		{ .used = 10, .before = 50, .len = 20 * psz + 100 },
+		/* ...or for nothing, at first... */
+		{ .used = 16, .len = 2 * psz, .freed = 1 },
+		{ .used = 16, .len = 2 * psz + 100, .freed = 1 },
+		{ .used = 16, .len = psz + 100, .freed = 1 },
+		{ .used = 16, .len = 2 * psz, .seg = psz / 2 + 100, .freed = 1 },
+		{ .used = 16, .len = 2 * psz + 100, .seg = psz / 2 + 100, .freed = 1 },
+		{ .used = 16, .len = 2 * psz, .packets = true, .freed = 1 },
+		{ .used = 16, .len = psz + 100, .packets = true, .freed = 1 },
+		{ .used = 16, .before = 50, .len = 2 * psz + 100, .freed = 1 },
+		{ .used = 16, .len = 20 * psz, .freed = 5 },
+		/* ...or for nothing, or only for what is merged. */
+		{ .used = 16, .len = 100 },
+		{ .used = 16, .len = psz },
+		{ .used = 16, .len = 2 * psz + 100 },
+		{ .used = 16, .len = psz, .packets = true },
+		{ .used = 16, .before = 50, .len = psz + 100 },
+		{ .used = 16, .before = 50, .len = psz + 100, .seg = 70 },
+	};
+	enum fits_end end;
+	const char *reason;
+	ssize_t i;
+	int uffd;
+
+	uffd = uffd_open(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	for (i = 0; i < ARRAY_SIZE(tests); i++) {
+		for (end = 0; end < FITS_NR_ENDS; end++)
+			fits_first(_metadata, uffd, &tests[i], end);
+	}
+	close(uffd);
+}
+
 TEST_F_TIMEOUT(copy, stuck_waiter, LONG_TIMEOUT)
 {
 	const char *reason;
@@ -3329,9 +3519,9 @@ TEST_F_TIMEOUT(copy, stuck_waiter, LONG_TIMEOUT)
 	uffd = uffd_open(_metadata, &reason);
 	if (uffd < 0)
 		SKIP(return, "%s", reason);
-	for (page = 2; page < 8; page++)
+	for (page = 0; page < 8; page++)
 		stuck_waiter(_metadata, self->p, uffd, 2, page);
-	for (page = 4; page < 16; page += 3)
+	for (page = 1; page < 16; page += 3)
 		stuck_waiter(_metadata, self->p, uffd, 4, page);
 	close(uffd);
 }
@@ -3929,20 +4119,21 @@ TEST_F_TIMEOUT(copy, wrong_guess_efault, LONG_TIMEOUT)
 		put(_metadata, self->p[1], 100, 1, 0);
 		lazy_alloc(_metadata, &l, uffd, 3 * psz + 200, 1, before);
 		lazy_arm(_metadata, &l, 1);
-		ASSERT_EQ(0, mprotect(l.map + bad * psz, psz, PROT_NONE));
+		map_nothing_at(_metadata, l.map + bad * psz, psz);
 		l.writer.fd = self->p[1];
 		io_start(_metadata, &l.writer);
 		lazy_wait_stuck(_metadata, &l);
 		/* Either it cannot be merged any more, or not with the first. */
 		get(_metadata, self->p[0], 100, 1, 0);
 		put(_metadata, self->p[1], before, 1, 0);
-		lazy_resolve(_metadata, &l);
+		lazy_provide(_metadata, &l, ~(1ull << bad));
 		io_join(_metadata, &l.writer);
 
 		/* Pages of the stream are those of the buffer, or are not. */
 		if (before || l.writer.ret != bad * psz)
 			ASSERT_EQ((bad - 1) * psz + 200, l.writer.ret);
-		ASSERT_EQ(0, mprotect(l.map + bad * psz, psz, PROT_READ | PROT_WRITE));
+		map_at(_metadata, l.map + bad * psz, psz);
+		memcpy(l.map + bad * psz, l.src + bad * psz, psz);
 		expect_retry(_metadata, self->p, &l, before);
 	}
 	close(uffd);

@@ -4,8 +4,8 @@
 
 This is the only thing that writes there.  The cover letter's text is kept from
 the committed one (or a skeleton is made); its shortlog and diffstat are made
-anew.  The mirrors are of the reference base's series; those for other bases
-are patches only, which may add the same files in another form.
+anew.  The mirrors are the files of the reference base that the series change or
+add, with all series applied, so that they can be read without a kernel tree.
 """
 
 import re
@@ -15,13 +15,17 @@ import tempfile
 from pathlib import Path
 
 from fetch import repository
-from project import (GIT_IDENTITY, ROOT, Base, Failure, Topic, arguments, base, need_series, output, run, say, topic,
-                     topics)
-from tree import edit_tree, stacked
+from install import need
+from project import (GIT_IDENTITY, ROOT, Base, Failure, Topic, arguments, base, chosen_topics, need_series, output,
+                     run, say, topic, topics)
+from tree import apply, edit_tree, stacked
 
-# Files that a series adds below these are mirrored, so that they can be read
-# without a kernel tree.
-MIRRORED = ("tools/testing/selftests/", "Documentation/", "tools/memory-model/litmus-tests/")
+# What the series change or add below the former, and what they add below the
+# latter, is mirrored.
+CHANGED = ("fs/", "mm/", "kernel/", "lib/", "include/")
+ADDED = ("tools/testing/selftests/", "Documentation/", "tools/memory-model/litmus-tests/")
+# Pages below these that are ours, and no mirrors.
+OWN = re.compile(r"Documentation/[^/]+")
 FORMAT = ("--full-index", "--zero-commit", "--no-signature", "--numbered", "--no-base", "--no-thread",
           "--suffix=.patch", "--subject-prefix=PATCH", "--cover-letter")
 SKELETON = "*** SUBJECT HERE ***", "*** BLURB HERE ***"
@@ -53,15 +57,15 @@ def render(tree: Path, start: str, head: str, cover: Path) -> dict[str, str]:
     return files
 
 
-def mirrors(tree: Path, start: str, head: str) -> dict[str, str]:
-    """The mirrored files of start..head: path in the kernel (and here) to the
-    mode and blob id, as 'mode blob'."""
+def mirrors(repo: Path, start: str, head: str) -> dict[str, str]:
+    """The mirrored files of start..head in the git repository or tree @repo:
+    path in the kernel (and here) to the mode and blob id, as 'mode blob'."""
     found = {}
-    for line in output("git", "-C", tree, "diff", "--raw", "--full-index", "--no-renames", "--diff-filter=A",
+    for line in output("git", "-C", repo, "diff", "--raw", "--full-index", "--no-renames", "--diff-filter=AM",
                        start, head).splitlines():
         meta, path = line.split("\t", 1)
-        if path.startswith(MIRRORED):
-            words = meta.split()
+        words = meta.split()
+        if path.startswith(CHANGED) or (path.startswith(ADDED) and words[4] == "A"):
             found[path] = f"{words[1]} {words[3]}"
     return found
 
@@ -72,26 +76,31 @@ def content_of(tree: Path, blob: str) -> bytes:
                           capture_output=True).stdout
 
 
-def added(patches: list[Path]) -> set[str]:
-    """The mirrored paths that @patches add."""
-    return {path for patch in patches
-            for path in re.findall(r"^diff --git a/(\S+) \S+\nnew file mode", patch.read_text(errors="replace"), re.M)
-            if path.startswith(MIRRORED)}
+def surplus(wanted: dict[str, str]) -> list[str]:
+    """The files of the checkout, below the mirrored directories, that are no
+    mirrors of @wanted."""
+    found = [str(path.relative_to(ROOT)) for top in (*CHANGED, *ADDED) for path in sorted((ROOT / top).rglob("*"))
+             if path.is_file()]
+    return [path for path in found if path not in wanted and not OWN.fullmatch(path)]
 
 
-def beside(one: Topic, on: Base) -> set[str]:
-    """The mirrored paths that other topics than @one add for @on: topics may
-    share a directory of tests, and what is the same in it."""
-    return added([patch for other in topics().values() if other.name != one.name for patch in other.patches(on)])
+def stale(repo: Path, wanted: dict[str, str]) -> list[str]:
+    """The paths of @wanted, as mirrors() has them of @repo, whose mirror is
+    missing or differs, and those of surplus files."""
+    found = []
+    for path, entry in wanted.items():
+        mode, blob = entry.split()
+        target = ROOT / path
+        if (not target.exists() or target.read_bytes() != content_of(repo, blob)
+                or bool(target.stat().st_mode & 0o100) != (mode == "100755")):
+            found.append(path)
+    return found + surplus(wanted)
 
 
 def write(tree: Path, one: Topic, on: Base, start: str, head: str) -> None:
-    """Replace the patches of @one for @on, and their mirrors if @on is the
-    reference base."""
+    """Replace the patches of @one for @on by start..head of the git @tree."""
     directory = ROOT / "patches" / one.name / on.name
     files = render(tree, start, head, one.cover(on))
-    if on.reference:
-        write_mirrors(tree, one, on, mirrors(tree, start, head))
     # Half a series does not apply, and without one that applies there is no
     # tree to export from: make all of it, then let it take the other's place.
     fresh, old = (directory.with_name(f"{on.name}.{word}") for word in ("new", "old"))
@@ -107,16 +116,18 @@ def write(tree: Path, one: Topic, on: Base, start: str, head: str) -> None:
     say(f"export: {len(files) - 1} patches to {directory}")
 
 
-def write_mirrors(tree: Path, one: Topic, on: Base, wanted: dict[str, str]) -> None:
-    """Write the mirrored files @wanted, as mirrors() says them, and remove
-    those that only the committed patches of @one for @on add."""
-    for path in added(one.patches(on)) - wanted.keys() - beside(one, on):
-        (ROOT / path).unlink(missing_ok=True)
+def write_mirrors(repo: Path, on: Base) -> None:
+    """Write the mirrors of all series for @on, the reference base, and remove
+    what is none of them.  Raises Failure where the series do not apply one on
+    the other."""
+    wanted = mirrors(repo, on.tag, apply(repo, on, chosen_topics(None, on)))
+    for path in surplus(wanted):
+        (ROOT / path).unlink()
     for path, entry in wanted.items():
         mode, blob = entry.split()
         target = ROOT / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content_of(tree, blob))
+        target.write_bytes(content_of(repo, blob))
         target.chmod(0o755 if mode == "100755" else 0o644)
     say(f"export: {len(wanted)} mirrored files")
 
@@ -128,7 +139,9 @@ def main() -> None:
     args = parser.parse_args()
     on = base(args.base)
     one = need_series(topic(args.topic), on, new=True)
-    tree = edit_tree(repository(on, args.kdir), on, one)
+    need("source")
+    repo = repository(on, args.kdir)
+    tree = edit_tree(repo, on, one)
     if output("git", "-C", tree, "status", "--porcelain", "--untracked-files=no"):
         raise Failure(f"{tree} has changes that are not committed: commit them to the patch they belong to "
                       "(git commit --fixup, git rebase -i --autosquash), then export")
@@ -140,6 +153,8 @@ def main() -> None:
         raise Failure(f"{tree} has no commits on {on.tag}: there is nothing to export")
     write(tree, one, on, on.tag, head)
     output("git", "-C", tree, "update-ref", f"refs/hotpaths/synced/{one.name}", head)
+    if on.reference:
+        write_mirrors(repo, on)
 
 
 if __name__ == "__main__":

@@ -21,11 +21,15 @@ import kernelscripts
 import seen
 from build import compiler, configure, fragments_hash, jobs, selected
 from fetch import repository
-from install import search_path, tool
+from install import TOOLS, need, search_path, tool
 from ktap import FAILED, PASSED, Result, count, shown
 from project import ROOT, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say
 from tree import apply, commit_of, stacked, tree_of, worktree
 
+# Raise these when what texts(), or what builds(), finds wrong changes: their
+# results are remembered.
+TEXT_RULES = 1
+BUILD_RULES = 1
 TAGS = re.compile(r"^(Signed-off-by|Reviewed-by|Acked-by|Tested-by|Suggested-by|Reported-by|"
                   r"Co-developed-by|Cc): ", re.M)
 # The submitter signs off, and a base made from a release's archive has none of
@@ -81,29 +85,22 @@ def scripts() -> Iterator[Result]:
 
 def committed(one: Topic, on: Base, tree: Path, head: str) -> Iterator[Result]:
     """The round trip: exporting what the patches give makes the committed
-    patches again, to the byte, and on the reference base the mirrors."""
+    patches again, to the byte."""
     directory = ROOT / "patches" / one.name / on.name
     files = export.render(tree, on.tag, head, one.cover(on))
     have = {path.name: path.read_bytes().decode() for path in directory.glob("*.patch")}
     wrong = sorted(name for name in files.keys() | have.keys() if files.get(name) != have.get(name))
     yield verdict(f"{one.name}: patches are as exported",
                   f"{wrong[0]} differs: run 'make export TOPIC={one.name} BASE={on.name}'" if wrong else "")
-    if not on.reference:
-        return
-    wanted = export.mirrors(tree, on.tag, head)
-    stale = []
-    for path, entry in wanted.items():
-        mode, blob = entry.split()
-        target = ROOT / path
-        if (not target.exists() or target.read_bytes() != export.content_of(tree, blob)
-                or bool(target.stat().st_mode & 0o100) != (mode == "100755")):
-            stale.append(path)
-    below = ROOT / "tools/testing/selftests" / one.kselftest
-    listed = output("git", "-C", ROOT, "ls-files", below).splitlines()
-    others = export.beside(one, on)
-    stale += [path for path in listed if path not in wanted and path not in others]
-    yield verdict(f"{one.name}: mirrors are in sync",
-                  f"{stale[0]} differs: run 'make export TOPIC={one.name}'" if stale else "")
+
+
+def mirrored(on: Base, repo: Path) -> Result:
+    """Whether the mirrors are those of all series for @on, one on the other."""
+    try:
+        wrong = export.stale(repo, export.mirrors(repo, on.tag, apply(repo, on, chosen_topics(None, on))))
+    except Failure as err:
+        return Result("mirrors are in sync", FAILED, str(err))
+    return verdict("mirrors are in sync", f"{wrong[0]} differs: run 'make export' for any topic" if wrong else "")
 
 
 def texts(one: Topic, on: Base, tree: Path) -> Iterator[Result]:
@@ -204,30 +201,55 @@ def what_matters(one: Topic, on: Base, repo: Path, head: str) -> list[str]:
     its subject, so that other words in a message cost no builds."""
     commits = output("git", "--git-dir", repo, "log", "--reverse", "--format=%T %s", f"{on.tag}..{head}").splitlines()
     return [one.name, on.name, tree_of(repo, on.tag), *commits, fragments_hash("bench", on), compiler(),
-            output("sparse", "--version"), *seen.sources("lint")]
+            output("sparse", "--version"), str(BUILD_RULES)]
+
+
+def text_matters(one: Topic, on: Base, repo: Path) -> list[str]:
+    """What the results of texts() follow from: the patches, and the scripts of
+    the base and the tools that read them."""
+    return [str(TEXT_RULES), one.name, tree_of(repo, on.tag), output("codespell", "--version"), *TOOLS,
+            *(path.read_text() for path in [one.cover(on), *one.patches(on)])]
+
+
+def written(one: Topic, on: Base, repo: Path, head: str, fresh: bool) -> Iterator[Result]:
+    """What is checked of the series of @one without building it; @head is the
+    series applied, @fresh: look also at what was seen to pass."""
+    with lock(f"{repo.name}-apply"):
+        tree = worktree(repo, "apply", head)
+        if stacked([one], on) == [one]:
+            yield from committed(one, on, tree, head)
+        yield from seen.results(f"lint: text of {one.name} on {on.name}", text_matters(one, on, repo),
+                                lambda: texts(one, on, tree), fresh)
+
+
+def quick(on: Base, chosen: list[Topic], repo: Path, fresh: bool) -> Iterator[Result]:
+    """All checks of the series of @chosen, which apply, that build nothing; and
+    of the mirrors, if @on is the reference base."""
+    for one in chosen:
+        yield from written(one, on, repo, apply(repo, on, [one]), fresh)
+    if on.reference:
+        yield mirrored(on, repo)
 
 
 def series(one: Topic, on: Base, repo: Path, fresh: bool) -> Iterator[Result]:
-    """All checks of one series; @fresh: build also what was seen to pass."""
+    """All checks of one series; @fresh: do also what was seen to pass."""
     try:
         head = apply(repo, on, [one])
     except Failure as err:
         yield Result(f"{one.name}: git am", FAILED, str(err))
         return
     yield Result(f"{one.name}: git am", PASSED)
-    with lock(f"{repo.name}-apply"):
-        tree = worktree(repo, "apply", head)
-        if stacked([one], on) == [one]:
-            yield from committed(one, on, tree, head)
-        yield from texts(one, on, tree)
+    yield from written(one, on, repo, head, fresh)
     yield from seen.results(f"lint: building {one.name} on {on.name}", what_matters(one, on, repo, head),
                             lambda: builds(one, on, repo, head), fresh)
 
 
 def lint(on: Base, chosen: list[Topic], repo: Path, fresh: bool) -> Iterator[Result]:
-    """All checks of the series of @chosen."""
+    """All checks of the series of @chosen, and of the mirrors."""
     for one in chosen:
         yield from series(one, on, repo, fresh)
+    if on.reference:
+        yield mirrored(on, repo)
 
 
 def main() -> int:
@@ -238,6 +260,7 @@ def main() -> int:
     args = parser.parse_args()
     on = base(args.base)
     chosen = chosen_topics(args.topic, on)
+    need("source", "build", "lint")
     results = shown(scripts())
     results += shown(lint(on, chosen, repository(on, args.kdir), args.fresh))
     print(count(results))

@@ -58,7 +58,7 @@ class Export(KernelCase):
         put(self.path / "tools/testing/selftests/alpha/test.c", "int main(void) { return 0; }\n")
         put(self.path / "tools/testing/selftests/alpha/run.sh", "#!/bin/sh\ntrue\n", 0o755)
         put(self.path / "tools/testing/selftests/alpha/data.txt", "caf\u00e9\n")
-        put(self.path / "Documentation/alpha.rst", "Alpha\n=====\n")
+        put(self.path / "Documentation/core/alpha.rst", "Alpha\n=====\n")
         put(self.path / "fs/new.c", "new\n")
         self.commit("selftests: add alpha")
         self.directory = self.root / "patches/alpha/v0"
@@ -71,13 +71,14 @@ class Export(KernelCase):
     def write(self) -> dict:
         """Export, and all files of the checkout after it."""
         export.write(self.path, self.one, self.on, self.on.tag, "HEAD")
+        export.write_mirrors(self.repo, self.on)
         return contents(self.root)
 
     def test_files(self):
         """A cover letter and a patch for each commit, under git's names, and
-        the mirrors of what was added below the mirrored directories only."""
+        the mirrors of what the series changes of the kernel, or adds."""
         self.assertEqual(sorted(self.write()), [
-            "Documentation/alpha.rst", "bases.toml",
+            "Documentation/core/alpha.rst", "bases.toml", "fs/new.c", "fs/pipe.c",
             "patches/alpha/series.toml",
             "patches/alpha/v0/0000-cover-letter.patch",
             "patches/alpha/v0/0001-alpha-make-it-seven.patch",
@@ -87,52 +88,35 @@ class Export(KernelCase):
             "tools/testing/selftests/alpha/test.c"])
 
     def test_mirrors(self):
-        """A mirrored file is the kernel's, to the byte and with its mode."""
+        """A mirrored file is the kernel's with all series, to the byte and with
+        its mode."""
+        beta = self.series("beta", ("fs/pipe.c", "line 20\n", "line twenty\n"), start="main")
         self.write()
+        self.assertEqual(len(beta.patches(self.on)), 1)
+        text = (self.root / "fs/pipe.c").read_text()
+        self.assertTrue("line seven\n" in text and "line twenty\n" in text)
         below = self.root / "tools/testing/selftests/alpha"
         self.assertEqual((below / "data.txt").read_bytes(), "caf\u00e9\n".encode())
         self.assertEqual(oct((below / "run.sh").stat().st_mode & 0o777), "0o755")
         self.assertEqual(oct((below / "test.c").stat().st_mode & 0o777), "0o644")
 
     def test_stale_files_go(self):
-        """Patches that the series no longer has are removed, and so are the
-        mirrors of what they added, but no other file below the same directory."""
+        """Patches that the series no longer has are removed, and so is what is
+        no mirror below the mirrored directories; our own pages stay."""
+        page = put(self.root / "Documentation/ours.rst", "Ours\n")
         before = self.write()
-        below = "tools/testing/selftests/alpha"
-        put(self.directory / "0003-old.patch", f"diff --git a/{below}/old.c b/{below}/old.c\nnew file mode 100644\n"
-                                               "diff --git a/bases.toml b/bases.toml\nnew file mode 100644\n")
-        put(self.root / below / "old.c", "old\n")
+        put(self.directory / "0003-old.patch", "old\n")
+        put(self.root / "tools/testing/selftests/alpha/old.c", "old\n")
+        put(self.root / "mm/old.c", "old\n")
         self.assertEqual(self.write(), before)
-        put(self.root / below / "notes", "by hand\n")
-        self.assertEqual(self.write().keys() - before.keys(), {f"{below}/notes"})
+        self.assertTrue(page.exists())
 
     def test_other_topics_stay(self):
-        """Another topic's files are not touched."""
-        other = put(self.root / "tools/testing/selftests/beta/test.c", "beta\n")
-        patch = put(self.root / "patches/beta/v0/0001-x.patch", "x\n")
+        """Another topic's patches and mirrors are not touched."""
+        name = "tools/testing/selftests/beta/test.c"
+        beta = self.series("beta", (name, "", "beta\n"), start="main")
         self.write()
-        self.assertEqual((other.read_text(), patch.read_text()), ("beta\n", "x\n"))
-
-    def test_shared_files_stay(self):
-        """A file that another topic adds as well is not removed with the
-        patch that added it here."""
-        export.write(self.path, self.one, self.on, self.on.tag, "HEAD")
-        name = "tools/testing/selftests/alpha/data.txt"
-        other = self.root / "patches/beta" / self.on.name / "0001-data.patch"
-        self.topic("beta")
-        put(other, f"diff --git a/{name} b/{name}\nnew file mode 100644\n")
-        self.assertEqual(export.beside(self.one, self.on), {name})
-        git("rm", "-q", name, cwd=self.path)
-        self.commit("alpha: leave it to beta")
-        export.write(self.path, self.one, self.on, self.on.tag, "HEAD")
-        self.assertTrue((self.root / name).exists())
-        other.unlink()
-        put(self.path / name, "again\n")
-        self.commit("alpha: add it again")
-        export.write(self.path, self.one, self.on, self.on.tag, "HEAD")
-        git("reset", "-q", "--hard", "HEAD~", cwd=self.path)
-        export.write(self.path, self.one, self.on, self.on.tag, "HEAD")
-        self.assertFalse((self.root / name).exists())
+        self.assertEqual(((self.root / name).read_text(), len(beta.patches(self.on))), ("beta\n", 1))
 
     def test_cover_text_is_kept(self):
         """The text of the committed cover letter is kept, shortlog and
@@ -160,14 +144,14 @@ class Export(KernelCase):
                          git("rev-parse", "HEAD^{tree}", cwd=self.path))
         place = tree.worktree(self.repo, "apply", head)
         export.write(place, self.one, self.on, self.on.tag, head)
+        export.write_mirrors(self.repo, self.on)
         self.assertEqual(contents(self.root), before)
         rendered = export.render(place, self.on.tag, head, self.one.cover(self.on))
         self.assertEqual({name: text.encode() for name, text in rendered.items()},
                          {path.name: path.read_bytes() for path in self.directory.iterdir()})
 
     def test_other_base(self):
-        """For another base than the reference there are patches, and the
-        mirrors stay as they are."""
+        """For another base than the reference there are patches alone."""
         before = self.write()
         other = replace(self.on, name="v1", reference=False)
         put(self.path / "tools/testing/selftests/alpha/data.txt", "another\n")

@@ -37,25 +37,27 @@ class Committed(KernelCase):
         return {one.name: (one.verdict, one.why) for one in found}
 
     def test_reference(self):
-        """On the reference base, a patch or a mirror that was edited by hand
-        is found, and so is a file that no patch adds."""
-        good = {"alpha: patches are as exported": (PASSED, ""), "alpha: mirrors are in sync": (PASSED, "")}
-        self.assertEqual(self.found(self.on), good)
-        put(self.root / self.file, "another test\n")
-        self.assertEqual(self.found(self.on)["alpha: mirrors are in sync"][0], FAILED)
-        put(self.root / self.file, "a test\n")
-        self.assertEqual(self.found(self.on), good)
-        put(self.root / "tools/testing/selftests/alpha/more.c", "")
-        git("add", "-A", ".", cwd=self.root)
-        self.assertIn("more.c differs", self.found(self.on)["alpha: mirrors are in sync"][1])
+        """A patch that was edited by hand is found, and so is a file that is
+        none of them; on the reference base, a mirror, and a file that no series
+        changes."""
+        self.assertEqual(self.found(self.on), {"alpha: patches are as exported": (PASSED, "")})
+        export.write_mirrors(self.repo, self.on)
+        self.assertEqual(lint.mirrored(self.on, self.repo).verdict, PASSED)
+        for path, text, why in ((self.file, "another test\n", "test.c differs"),
+                                ("fs/pipe.c", "line\n", "pipe.c differs"),
+                                ("tools/testing/selftests/alpha/more.c", "", "more.c differs")):
+            before = (self.root / path).read_text() if (self.root / path).exists() else None
+            put(self.root / path, text)
+            self.assertIn(why, lint.mirrored(self.on, self.repo).why)
+            if before is not None:
+                put(self.root / path, before)
         put(self.one.patches(self.on)[0].with_name("0003-more.patch"), "")
         self.assertIn("make export TOPIC=alpha BASE=v0", self.found(self.on)["alpha: patches are as exported"][1])
 
     def test_other_base(self):
-        """The mirrors are not of another base."""
+        """Patches for another base are looked at as well."""
         other = replace(self.on, name="v1", reference=False)
         self.export(other)
-        put(self.root / self.file, "another test\n")
         self.assertEqual(self.found(other), {"alpha: patches are as exported": (PASSED, "")})
 
 
@@ -133,12 +135,15 @@ class Remembered(KernelCase):
             self.built += 1
             yield Result(f"{one.name}: builds", self.verdict)
 
-        for name, other in (("builds", builds), ("texts", lambda *_: iter(())), ("committed", lambda *_: iter(()))):
+        for name, other in (("builds", builds), ("written", lambda *_: iter(())),
+                            ("mirrored", lambda *_: Result("mirrors", PASSED))):
             self.enterContext(mock.patch.object(lint, name, other))
 
     def lint(self, fresh: bool = False) -> list[tuple[str, str]]:
         """Name and verdict of each result."""
-        return [(one.name, one.verdict) for one in lint.lint(self.on, [self.one], self.repo, fresh)]
+        found = [(one.name, one.verdict) for one in lint.lint(self.on, [self.one], self.repo, fresh)]
+        self.assertEqual(found.pop(), ("mirrors", PASSED))
+        return found
 
     def test_once(self):
         """The second time, the same results come without a build, unless they

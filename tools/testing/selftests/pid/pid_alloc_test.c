@@ -9,9 +9,11 @@
  * that a namespace's init comes first and that nobody joins after it died.
  *
  * The rule for errors: the levels are looked at from the innermost one
- * outwards, and the first one which fails decides.  Within a level, a bad tid
- * comes first (EINVAL), then missing privileges (EPERM), then the allocation
- * (EEXIST, EAGAIN or ENOMEM).  Dead namespaces come last (ENOMEM).
+ * outwards, twice, and the first one which fails decides.  At first, all tids
+ * which are asked for are checked: whether a tid is bad (EINVAL), and then
+ * whether there are the privileges for it (EPERM).  Then the numbers are
+ * allocated (EEXIST, EAGAIN or ENOMEM), and whoever is not the first one of a
+ * namespace needs an init there (EINVAL).  Dead namespaces come last (ENOMEM).
  *
  * Most tests are a script which the test process carries out by remote
  * control: "agents" are processes in all kinds of namespaces, which make the
@@ -47,7 +49,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../kselftest_harness.h"
+#include "kselftest_harness.h"
 
 #ifndef PIDFS_IOCTL_MAGIC
 #define PIDFS_IOCTL_MAGIC	0xFF
@@ -586,8 +588,8 @@ static long do_join(struct agent *a)
 }
 
 /*
- * Get the pid namespace in which process @arg has its children; unlike the
- * link in /proc, this works even if there is no init yet.  Returns the fd.
+ * Get the pid namespace in which process @arg has its children, which need not
+ * have an init yet.  Returns the fd.
  */
 static long do_get_children_ns(struct agent *a)
 {
@@ -764,7 +766,7 @@ FIXTURE(pid)
 {
 	struct agent *top;
 	int depth;	/* the number of levels @top has */
-	bool capable;		/* whether @top may set tids in its namespace */
+	int capable;	/* in how many of those it may set tids */
 };
 
 FIXTURE_SETUP(pid)
@@ -820,8 +822,8 @@ FIXTURE_SETUP(pid)
 		if (ret == -EINVAL)
 			break;
 		ASSERT_TRUE(ret == -EEXIST || ret == -EPERM);
-		if (i == 1)
-			self->capable = ret == -EEXIST;
+		if (ret == -EEXIST)
+			self->capable = i;
 		self->depth = i;
 	}
 	ASSERT_GT(self->depth, 0);
@@ -886,12 +888,16 @@ static int expected(const struct matrix *m, const pid_t *tid, unsigned int size)
 
 		if (tid[i] < 1 || tid[i] >= l->pid_max)
 			return -EINVAL;
-		if (tid[i] != 1 && !l->has_init)
-			return -EINVAL;
 		if (!l->capable)
 			return -EPERM;
-		if (tid[i] == l->tid[TAKEN] || (tid[i] == 1 && l->has_init))
+	}
+	for (i = 0; i < size; i++) {
+		const struct level *l = &m->level[i];
+
+		if (l->has_init && (tid[i] == 1 || tid[i] == l->tid[TAKEN]))
 			return -EEXIST;
+		if (!l->has_init && tid[i] != 1)
+			return -EINVAL;
 	}
 	return m->dead ? -ENOMEM : 0;
 }
@@ -1040,7 +1046,7 @@ TEST_F(pid, set_tid_outer_levels)
 
 	/* There is a pid 1 outside, too. */
 	for (i = 4; i <= levels; i++)
-		EXPECT_EQ(self->capable ? -EEXIST : -EPERM,
+		EXPECT_EQ(i - 3 <= self->capable ? -EEXIST : -EPERM,
 			  spawn_array(nest.worker, CHILD_EXIT, 0, tid, i));
 	tid[3] = 0;
 	for (i = 4; i <= levels; i++)
@@ -1155,7 +1161,7 @@ TEST_F_TIMEOUT(pid, new_namespace_new_user, LONG_TIMEOUT)
 	EXPECT_GT(nest.worker->matrix.successes, 5);
 }
 
-/* Without any privileges, EINVAL because of the lack of an init comes first. */
+/* Without any privileges, EPERM comes before EINVAL for the lack of an init. */
 TEST_F_TIMEOUT(pid, new_namespace_not_capable, LONG_TIMEOUT)
 {
 	struct nest nest;
@@ -1169,10 +1175,11 @@ TEST_F_TIMEOUT(pid, new_namespace_not_capable, LONG_TIMEOUT)
 		m->level[i].capable = false;
 	ASSERT_EQ(0, call(nest.worker, do_unshare, CLONE_NEWPID));
 	ASSERT_EQ(0, call(nest.worker, do_capset, 0));
-	EXPECT_EQ(-EINVAL, spawn_tids(nest.worker, CHILD_EXIT, 0, 2));
+	EXPECT_EQ(-EPERM, spawn_tids(nest.worker, CHILD_EXIT, 0, 2));
 	EXPECT_EQ(-EPERM, spawn_tids(nest.worker, CHILD_EXIT, 0, 1));
-	EXPECT_EQ(-EINVAL, spawn_tids(nest.worker, CHILD_EXIT, 0, 2, 0));
+	EXPECT_EQ(-EPERM, spawn_tids(nest.worker, CHILD_EXIT, 0, 2, 0));
 	EXPECT_EQ(-EPERM, spawn_tids(nest.worker, CHILD_EXIT, 0, 1, 0));
+	EXPECT_EQ(-EINVAL, spawn_tids(nest.worker, CHILD_EXIT, 0, 0, 1));
 
 	/* None of that stands in the way of init. */
 	EXPECT_LT(0, spawn(nest.worker, CHILD_EXIT, 0));
@@ -1420,15 +1427,12 @@ TEST_F(pid, dead_unshared_namespace)
 	EXPECT_EQ(-ENOMEM, spawn_tids(a, CHILD_EXIT, 0, 1));
 }
 
-/*
- * The namespace itself never had an init, but the one around it is dead.
- * Only try this once: the death of a second process in there could wake up
- * the init of the outer one, which is gone.
- */
+/* The namespace itself never had an init, but the one around it is dead. */
 TEST_F(pid, dead_parent_namespace)
 {
 	struct agent *init, *x, *outside;
 	long fd;
+	int i;
 
 	init = new_agent(_metadata, self->top, CLONE_NEWPID);
 	x = new_agent(_metadata, init, 0);
@@ -1441,8 +1445,10 @@ TEST_F(pid, dead_parent_namespace)
 
 	end_agent(_metadata, init);
 	ASSERT_EQ(0, call(outside, do_setns, fd));
-	EXPECT_EQ(-EINVAL, spawn_tids(outside, CHILD_BARE, 0, 2));
-	EXPECT_EQ(-ENOMEM, spawn(outside, CHILD_BARE, 0));
+	for (i = 0; i < 5; i++) {
+		EXPECT_EQ(-EINVAL, spawn_tids(outside, CHILD_BARE, 0, 2));
+		EXPECT_EQ(-ENOMEM, spawn(outside, CHILD_BARE, 0));
+	}
 }
 
 /*
@@ -1610,6 +1616,20 @@ struct init_race {
 	struct stalled st;
 };
 
+/* Whether the kernel is a process itself. */
+static bool user_mode_linux(void)
+{
+	char line[256];
+	bool found = false;
+	FILE *file = fopen("/proc/cpuinfo", "r");
+
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = strstr(line, "User Mode Linux");
+	if (file)
+		fclose(file);
+	return found;
+}
+
 /* Returns why it is not possible, or NULL. */
 static const char *init_race_prepare(struct __test_metadata *_metadata,
 				     struct agent *top, struct init_race *r,
@@ -1617,6 +1637,8 @@ static const char *init_race_prepare(struct __test_metadata *_metadata,
 {
 	long fd;
 
+	if ((features & UFFD_FEATURE_POISON) && user_mode_linux())
+		return "User-Mode Linux does not survive a fault on poisoned memory";
 	r->outer = new_agent(_metadata, top, CLONE_NEWPID);
 	r->a = new_agent(_metadata, r->outer, 0);
 	r->b = new_agent(_metadata, r->outer, 0);
@@ -1780,6 +1802,42 @@ TEST_F(pid, init_dies_during_clone)
 	EXPECT_EQ(-ENOMEM, spawn(q, CHILD_EXIT, 0));
 	EXPECT_EQ(SIGKILL, call(q, do_reap, 60));
 	EXPECT_EQ(SIGKILL, call(outer, do_reap, init->pid));
+}
+
+/*
+ * The namespace itself never had an init.  The one around it dies when somebody
+ * outside of both is about to create that, whom nobody would kill afterwards.
+ */
+TEST_F(pid, parent_init_dies_during_clone)
+{
+	struct agent *outer, *init, *x, *q;
+	struct stalled st;
+	long fd;
+
+	outer = new_agent(_metadata, self->top, CLONE_NEWPID);
+	init = new_agent(_metadata, outer, CLONE_NEWPID);
+	x = new_agent(_metadata, init, 0);
+	q = new_agent(_metadata, outer, 0);
+	ASSERT_EQ(0, call(x, do_unshare, CLONE_NEWPID));
+	fd = call(q, do_get_children_ns, pid_up(&x->pids, 1));
+	if (fd == -ENOTTY)
+		SKIP(return, "no PIDFD_GET_PID_FOR_CHILDREN_NAMESPACE");
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, call(q, do_setns, fd));
+	if (!stall_prepare(_metadata, &st, q, 0))
+		SKIP(return, "no userfaultfd for faults of the kernel");
+
+	stall(_metadata, &st, CHILD_EXIT, (pid_t []){ 1, 40, 50 }, 3);
+	EXPECT_EQ(-EEXIST, spawn_tids(init, CHILD_BARE, 0, 40));
+	ASSERT_EQ(0, call(outer, do_kill, init->pid));
+	wait_dead(_metadata, x->pidfd);
+
+	/* Still in use, and that is what the dying init waits for */
+	EXPECT_EQ(-EEXIST, spawn_tids(outer, CHILD_BARE, 0, 50));
+	EXPECT_EQ(-ENOMEM, resume(_metadata, &st));
+	EXPECT_EQ(SIGKILL, call(outer, do_reap, init->pid));
+	EXPECT_EQ(50, spawn_tids(outer, CHILD_EXIT, 0, 50));
+	EXPECT_EQ(-ENOMEM, spawn(q, CHILD_EXIT, 0));
 }
 
 /*

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fetch import repository
+from install import need
 from project import (CONFIGS, GUESTS, KCONFIG, Base, Failure, arguments, base, cache, lock, logged, need_series,
                      output, run, say, topic)
 from tree import apply, commit_of, tree_of, worktree
@@ -41,11 +42,14 @@ class Arch:
 X86 = Arch("x86_64", (), "gcc", Path("arch/x86/boot/bzImage"))
 ARM64 = Arch("arm64", ("ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-"), "aarch64-linux-gnu-gcc",
              Path("arch/arm64/boot/Image"))
+# User-Mode Linux; its programs are those of x86-64.
+UM = Arch("um", ("ARCH=um",), "gcc", Path("linux"))
+BY_CONFIG = {one.name: one for one in (ARM64, UM)}
 
 
 def arch(config: str) -> Arch:
     """The architecture that configuration @config is for."""
-    return ARM64 if config == ARM64.name else X86
+    return BY_CONFIG.get(config, X86)
 
 
 @dataclass(frozen=True)
@@ -94,9 +98,9 @@ def with_own(kconfig: Path, names: list[str], on: Base | None) -> list[Path]:
 
 
 def fragments_hash(config: str, on: Base | None = None) -> str:
-    """What the fragments of @config for the base @on say, as 12 hex digits."""
-    text = b"".join(path.read_bytes() for path in fragments(config, on))
-    return hashlib.sha256(text).hexdigest()[:12]
+    """What the fragments of @config for the base @on set, as 12 hex digits: not
+    what their comments say."""
+    return hashlib.sha256(json.dumps(options(fragments(config, on))).encode()).hexdigest()[:12]
 
 
 def options(paths: list[Path]) -> dict[str, str]:
@@ -130,7 +134,7 @@ def merge(source: Path, out: Path, name: str, paths: list[Path], log: Path, word
                 if line.startswith("CONFIG_"))
     refused = [f"{option}={value}" for option, value in options(paths).items() if have.get(option, "n") != value]
     if refused:
-        raise Failure(f"configuration '{name}' did not take {', '.join(refused[:5])}: mend "
+        raise Failure(f"configuration '{name}' did not take {', '.join(refused[:5])}: fix "
                       f"scripts/kconfig (the log is {log})")
 
 
@@ -242,6 +246,10 @@ def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Ke
     if have:
         return have
     with lock(f"{repo.name}-build"):
+        # Whoever held the lock may have built it.
+        have = kept(path, commit)
+        if have:
+            return have
         out = cache() / "build" / f"{repo.name}-{config}"
         if not configured(out, config, base):
             configure(worktree(repo, "build", base.tag), out, config, base)
@@ -272,11 +280,14 @@ def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86
     directory with run_kselftest.sh, as `make kselftest-install` leaves it.
     @target is the architecture whose kernel they run on."""
     commit = commit_of(repo, revision)
-    key = hashlib.sha256(f"{commit} {sorted(targets)} {compiler(target.gcc)}".encode()).hexdigest()[:16]
+    made_of = f"{tree_of(repo, revision)} {sorted(targets)} {compiler(target.gcc)}"
+    key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
     path = cache() / "kselftest" / key
     if (path / "run_kselftest.sh").exists():
         return path
     with lock(f"{repo.name}-build"):
+        if (path / "run_kselftest.sh").exists():
+            return path
         out = cache() / "build" / f"{repo.name}-kselftest-{target.name}"
         source = checked_out(repo, out, commit)
         # A build of another revision must not leave its programs behind.
@@ -306,6 +317,7 @@ def main() -> None:
     args = parser.parse_args()
     on = base(args.base)
     one = need_series(topic(args.topic), on) if args.topic else None
+    need("source", "build")
     repo = repository(on, args.kdir)
     revision, label = (apply(repo, on, [one]), one.name) if one else (on.tag, "baseline")
     say(f"build: {kernel(repo, on, revision, args.config, label).path}")

@@ -6,6 +6,7 @@ The guest's root is this machine's, read-only; the run's directory is mounted
 on /mnt, and all that goes in or comes out lies there.
 """
 
+import fcntl
 import json
 import os
 import re
@@ -16,10 +17,11 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from build import Kernel
-from install import search_path, tool
+from install import need, search_path, tool
 from project import CONFIGS, Failure, arguments, cache, output, run, say, tail, write_json
 
 # What must not be in the log of a guest, by who says it.  The first that
@@ -29,10 +31,14 @@ REPORTS = {
     "kcsan": r"KCSAN: ",
     "ubsan": r"UBSAN: ",
     "lockdep": r"possible circular locking|possible recursive locking|inconsistent lock state"
-               r"|INFO: possible|suspicious RCU usage|bad unlock balance|held lock freed",
+               r"|INFO: possible|suspicious RCU usage|bad unlock balance|held lock freed"
+               r"|trying to register non-static key",
     "rcu": r"rcu: INFO: |rcu_\w+ detected stalls|self-detected stall",
     "hung task": r"INFO: task .* blocked for more than|soft lockup|hung_task:",
-    "memory": r"Bad page state|page allocation failure|list_(add|del) corruption|Out of memory",
+    "memory": r"Bad page state|page allocation failure|list_(add|del) corruption|Out of memory"
+              r"|BUG [\w-]+ \((?:Not tainted|Tainted)|Poison overwritten|Redzone overwritten|Object already free",
+    "file system": r"EXT4-fs error|EXT4-fs \(\S+\): error|XFS \(\S+\): (?:Corruption|Metadata|Assertion|Internal error)"
+                   r"|XFS: Assertion failed|VFS: Busy inodes|Buffer I/O error|I/O error, dev ",
     "panic": r"Kernel panic",
     "bug": r"\bBUG: |kernel BUG at|Oops:|general protection fault",
     "warning": r"WARNING: ",
@@ -113,8 +119,8 @@ def watch(argv: list[str], run_dir: Path, script: str, timeout: float, label: st
           env: dict | None = None) -> Ran:
     """Run @argv, which boots a guest that runs @run_dir's script.sh with its
     output in output.log and then writes its exit status to status, until it
-    ends.  The kernel's log is what @argv prints on the stream @console;
-    @timeout is in seconds.  Raises Failure as boot() says."""
+    ends.  The kernel's log is what @argv prints on the stream @console, or on
+    "both"; @timeout is in seconds.  Raises Failure as boot() says."""
     run_dir.mkdir(parents=True, exist_ok=True)
     for name in ("output.log", "status"):
         (run_dir / name).unlink(missing_ok=True)
@@ -124,7 +130,7 @@ def watch(argv: list[str], run_dir: Path, script: str, timeout: float, label: st
     say(f"guest: {label} (log: {done.console})")
     begin = time.monotonic()
     with open(done.console, "wb") as log, open(said, "wb") as out:
-        streams = {"stdout": out, "stderr": out, console: log}
+        streams = {name: log if console in (name, "both") else out for name in ("stdout", "stderr")}
         try:
             child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, env=env, cwd="/", start_new_session=True,
                                      **streams)
@@ -229,13 +235,28 @@ def accelerator(wanted: str, kernel: Kernel) -> str:
     return "tcg"
 
 
+# The run directories that this process has, and their locks, which end with it.
+HELD = {}
+
+
 def run_directory(name: str) -> Path:
-    """A new, empty directory in the cache for a guest run called @name; the
-    former run of that name is removed."""
-    path = cache() / "run" / name
-    shutil.rmtree(path, ignore_errors=True)
-    path.mkdir(parents=True)
-    return path
+    """A new, empty directory in the cache for a guest run called @name, or
+    name.2 and so on while other processes have those; what is left of a former
+    run is removed."""
+    for number in count(1):
+        path = cache() / "run" / (name if number == 1 else f"{name}.{number}")
+        path.parent.mkdir(exist_ok=True)
+        if path not in HELD:
+            stream = open(path.with_name(path.name + ".lock"), "w")
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                stream.close()
+                continue
+            HELD[path] = stream
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir()
+        return path
 
 
 def shell(kernel: Kernel, kselftest: Path | None) -> int:
@@ -267,6 +288,7 @@ def main() -> int:
     args = parser.parse_args()
     on = base(args.base)
     one = need_series(topic(args.topic), on)
+    need("source", "build", "guest", "tests")
     repo = repository(on, args.kdir)
     revision = apply(repo, on, [one])
     patched = kernel(repo, on, revision, args.config, one.name)

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,13 +25,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 KCONFIG = ROOT / "scripts" / "kconfig"
-CONFIGS = ("bench", "trace", "debug")
-# The guests of other architectures that a topic may ask for; each is a
-# configuration as well.
-GUESTS = ("arm64",)
+CONFIGS = ("bench", "trace", "debug", "check")
+# The guests of other architectures; each is a configuration as well.  A topic
+# may ask for the former.
+GUESTS = ("arm64", "um")
 
 # What series.toml says of a topic as a whole, and may say otherwise of a base.
-PER_BASE = ("neighbours", "frames", "guests", "compared", "steps", "beside")
+PER_BASE = ("neighbours", "native", "emulated", "frames", "guests", "compared", "steps", "beside")
 # How far a series is for a base.  Where the base has all of it, none is kept.
 UPSTREAM = "upstream"
 STATUS = ("complete", "in work", UPSTREAM)
@@ -117,6 +118,8 @@ class Topic:
     metric: str
     prerequisites: tuple[str, ...] = ()
     neighbours: tuple[str, ...] = ()
+    native: tuple[str, ...] = ()
+    emulated: tuple[str, ...] = ()
     frames: tuple[str, ...] = ()
     guests: tuple[str, ...] = ()
     compared: tuple[str, ...] = ()
@@ -174,12 +177,28 @@ def cache() -> Path:
     return path
 
 
+def read_toml(path: Path) -> dict:
+    """What the TOML file @path says; Failure where it cannot be read."""
+    try:
+        return tomllib.loads(path.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
+        raise Failure(f"cannot read {path} ({err}): fix it") from err
+
+
 def bases() -> dict[str, Base]:
     """All bases of bases.toml by name; Failure where not exactly one is the
     reference."""
-    table = tomllib.loads((ROOT / "bases.toml").read_text())["base"]
+    table = read_toml(ROOT / "bases.toml").get("base")
+    if not isinstance(table, dict) or not all(isinstance(row, dict) for row in table.values()):
+        raise Failure("bases.toml has no tables of bases: each begins with a line like [base.\"v1.2\"]")
     for name, row in table.items():
-        expect(f"bases.toml, base {name},", row, *KEYS)
+        where = f"bases.toml, base {name},"
+        expect(where, row, *KEYS)
+        for key, value in row.items():
+            kind = bool if key == "reference" else str
+            if not isinstance(value, kind):
+                raise Failure(f"{where} has a '{key}' that is no {'true or false' if kind is bool else 'string'}: "
+                              "see the other bases")
     found = {name: Base(name=name, **row) for name, row in table.items()}
     if sum(one.reference for one in found.values()) != 1:
         raise Failure("bases.toml has not one base with 'reference = true': mark the one that the mirrors are of")
@@ -235,10 +254,7 @@ def state(where: str, row: dict) -> State:
 def read_topic(path: Path) -> Topic:
     """The topic of the series.toml at @path; Failure for what is missing or
     unknown in it."""
-    try:
-        row = tomllib.loads(path.read_text())
-    except tomllib.TOMLDecodeError as err:
-        raise Failure(f"cannot read {path} ({err}): mend it") from err
+    row = read_toml(path)
     keys = {one.name for one in fields(Topic)} - {"name"}
     needed = {one.name for one in fields(Topic) if one.default is MISSING and one.default_factory is MISSING}
     expect(str(path), row, needed - {"name"} | {"base"}, keys)
@@ -300,6 +316,19 @@ def arguments(description: str) -> argparse.ArgumentParser:
     return parser
 
 
+def at_least(least: int, most: int | None = None):
+    """The type of an argument that is a whole number from @least to @most, for
+    argparse."""
+    def number(text: str) -> int:
+        """@text as a number; argparse prints the reason where it is none."""
+        if not re.fullmatch(r"\d{1,9}", text) or int(text) < least or (most is not None and int(text) > most):
+            span = f"of {least} or more" if most is None else f"from {least} to {most}"
+            raise argparse.ArgumentTypeError(f"'{text}' is not a whole number {span}")
+        return int(text)
+
+    return number
+
+
 def say(text: str) -> None:
     """One line of progress on standard output, with the wall time."""
     print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
@@ -349,16 +378,17 @@ def output(*argv: str | Path, cwd: Path | None = None, env: dict | None = None,
 
 
 def logged(what: str, argv: list, log: Path, cwd: Path | None = None, env: dict | None = None,
-           append: bool = False, every: float = 30.0) -> None:
+           append: bool = False, every: float = 30.0, finish: bool = False) -> None:
     """Run @argv with its output in @log, saying every @every seconds how far
-    it is; raises Failure with the log's path and last lines if it fails."""
+    it is; raises Failure with the log's path and last lines if it fails.  Who
+    is interrupted ends it, or if it has to @finish, waits for its end."""
     log.parent.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
     with open(log, "ab" if append else "wb") as stream:
         try:
             child = subprocess.Popen([str(word) for word in argv], cwd=cwd, stdout=stream,
                                      stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                     env={**os.environ, **(env or {})})
+                                     env={**os.environ, **(env or {})}, start_new_session=finish)
         except OSError as err:
             raise Failure(f"cannot run {argv[0]} ({err.strerror}): 'make install' installs what is "
                           "missing") from err
@@ -372,14 +402,32 @@ def logged(what: str, argv: list, log: Path, cwd: Path | None = None, env: dict 
                         count = sum(1 for _ in lines)
                     say(f"  {what}: {time.monotonic() - begin:.0f} s, {count} lines in {log}")
         except BaseException:
-            child.terminate()
+            if finish:
+                say(f"waiting for {what}, which must not be stopped half-way")
+            else:
+                child.terminate()
             child.wait()
             raise
     if child.returncode:
         text = log.read_text(errors="replace")
-        if "No space left on device" in text:
+        # The log may be on the disk that is full.
+        if "No space left on device" in text or free(log.parent) < 1 << 20:
             raise Failure(f"{what} ran out of disk: free some space below {cache()} and run it again")
         raise Failure(f"{what} failed (exit {child.returncode}); the log is {log} and ends:\n{tail(log)}")
+
+
+def free(path: Path) -> int:
+    """The bytes that are free where @path is."""
+    return shutil.disk_usage(path).free
+
+
+def room_for_builds(what: str) -> None:
+    """Failure where the cache has less room than @what takes, in GB: for the
+    sources and build directories if they are not there, else for a guest."""
+    needed, there = 3 if (cache() / "build").exists() else 15, free(cache()) >> 30
+    if there < needed:
+        raise Failure(f"{what} takes up to {needed} GB, and {cache()} has {there} GB free: make room there, or set "
+                      "XDG_CACHE_HOME to a larger disk")
 
 
 @contextmanager
@@ -419,9 +467,9 @@ def run(main) -> None:
               file=sys.stderr)
         sys.exit(130)
     except subprocess.CalledProcessError as err:
-        print(f"error: {err}: mend that and run the same command again", file=sys.stderr)
+        print(f"error: {err}: fix this and run the same command again", file=sys.stderr)
         sys.exit(1)
     except OSError as err:
-        print(f"error: {err.strerror or err} ({err.filename}): mend that and run the same command "
+        print(f"error: {err.strerror or err} ({err.filename}): fix this and run the same command "
               "again", file=sys.stderr)
         sys.exit(1)

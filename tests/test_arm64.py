@@ -71,13 +71,14 @@ class Configuration(Case):
             self.assertEqual(options[f"CONFIG_{name}"], "y", name)
 
     def test_architecture(self):
-        """All configurations are x86-64's, but for this one."""
-        self.assertEqual(build.arch("arm64"), build.ARM64)
+        """All configurations are x86-64's, but for the guests of other
+        architectures."""
+        self.assertEqual([build.arch(name) for name in project.GUESTS], [build.ARM64, build.UM])
         self.assertEqual({build.arch(name) for name in project.CONFIGS}, {build.X86})
-        self.assertEqual(set(project.GUESTS), {build.ARM64.name})
+        self.assertEqual(set(project.GUESTS), {build.ARM64.name, build.UM.name})
         images = {config: build.Kernel(Path("/k"), "v0", "c", config, "h", "gcc").image.name
-                  for config in ("debug", "arm64")}
-        self.assertEqual(images, {"debug": "bzImage", "arm64": "Image"})
+                  for config in ("debug", "arm64", "um")}
+        self.assertEqual(images, {"debug": "bzImage", "arm64": "Image", "um": "linux"})
 
 
 class Building(KernelCase):
@@ -289,7 +290,7 @@ class Boot(Case):
 
 
 class Chosen(KernelCase):
-    """A topic's guests, and check.guests()."""
+    """A topic's guests, and check.all_guests()."""
 
     def asks(self, name: str, *guests: str) -> project.Topic:
         """A topic that asks for @guests."""
@@ -312,14 +313,19 @@ class Chosen(KernelCase):
         def kselftests(_repo, _revision, targets, target):
             return targets, target.name
 
-        def one_guest(image, tests, name, _script, _accel, by_turns=False):
+        def one_guest(image, tests, name, _script, _what, by_turns=False):
             seen.append((*image, *tests, name))
             return [Result(name, PASSED)]
 
+        def apply(_repo, _on, series):
+            return "HEAD" if len(series) == len(chosen) else f"{series[0].name} alone"
+
         with mock.patch.object(check, "kernel", lambda _repo, _on, revision, config, _label: (config, revision)), \
-                mock.patch.object(check, "apply", lambda _repo, _on, series: f"{series[0].name} alone"), \
+                mock.patch.object(check, "cached", lambda *_: True), \
+                mock.patch.object(check, "apply", apply), \
                 mock.patch.object(check, "kselftests", kselftests), mock.patch.object(check, "guest", one_guest):
-            results = check.guests(self.on, Path("/repo"), "HEAD", list(chosen), "tcg", check.Budget())
+            what = check.Run("tcg", False, check.Budget())
+            results = list(check.all_guests(self.on, Path("/repo"), list(chosen), what, ""))
         return seen, results
 
     def test_who_runs_where(self):
@@ -355,9 +361,11 @@ class Chosen(KernelCase):
             return guest.Ran(0, path)
 
         put(self.root / "scripts/trace/check.sh", "")
+        self.fake("qemu-system-x86_64", "echo QEMU 1\n")
         tests = put(self.dir / "tests/run_kselftest.sh", "").parent
         with mock.patch.object(arm64, "boot", boot), mock.patch.object(check, "ROOT", self.root), \
                 mock.patch.object(check, "boot", side_effect=AssertionError("booted x86")):
-            results = check.guest(mock.Mock(config="arm64"), tests, "kselftests arm64", "true", "auto")
+            results = check.guest(mock.Mock(config="arm64", path=Path("/kernel")), tests, "kselftests arm64", "true",
+                                  check.Run("auto", True, check.Budget()))
         self.assertEqual([(one.name.split(" (")[0], one.verdict) for one in results],
                          [("kselftests arm64: alpha", PASSED), ("kselftests arm64: the kernel's log", FAILED)])

@@ -2,11 +2,13 @@
 """Finding reports in a guest's log, and the command line of a guest."""
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from unittest import mock
 
-from support import Case
+from support import SCRIPTS, Case, put
 
 # isort: split
 import guest
@@ -31,6 +33,12 @@ BAD = {
     "page": "[    9.6] Bad page state in process pipe_test  pfn:01234",
     "list": "[    9.7] list_del corruption. prev->next should be ffff8880, but was dead",
     "ubsan": "[    9.8] UBSAN: array-index-out-of-bounds in fs/pipe.c:1:2",
+    "static key": "[    5.2] INFO: trying to register non-static key.",
+    "slub": "[    9.7] BUG kmalloc-64 (Not tainted): Poison overwritten",
+    "ext4": "[    9.8] EXT4-fs error (device loop0): ext4_find_entry:1463: inode #2: comm test",
+    "xfs": "[    9.8] XFS (loop1): Corruption detected. Unmount and run xfs_repair",
+    "xfs assert": "[    9.8] XFS: Assertion failed: ip->i_nblocks == 0, file: fs/xfs/xfs_inode.c, line: 1",
+    "vfs": "[    9.8] VFS: Busy inodes after unmount of loop0. Self-destruct in 5 seconds.",
     "oom": "[    9.9] Out of memory: Killed process 88 (stress-ng)",
 }
 
@@ -46,6 +54,8 @@ INNOCENT = """\
 [    0.200000] Spectre V1 : Mitigation: usercopy/swapgs barriers and __user pointer sanitization
 [    0.300000] Debug: sleeping function check, bug table and oops=panic are set up
 [    1.000000] Memory cgroup out of memory: Killed process 70 (pipe_test) total-vm:2048kB
+[    1.050000] EXT4-fs (loop0): mounted filesystem 1 r/w with ordered data mode. Quota mode: disabled.
+[    1.060000] XFS (loop1): Unmounting Filesystem 2
 [    1.100000] FAULT_INJECTION: forcing a failure.
 [    1.200000] x86/mm: Checked W+X mappings: passed, no W+X pages found.
 [    1.300000] reboot: Power down
@@ -80,9 +90,10 @@ class Reports(Case):
         """Whoever made a report names it, also where the line says BUG or
         WARNING as well."""
         kinds = {"kasan": "kasan", "ubsan": "ubsan", "panic": "panic", "warn": "warning"}
-        for kind, names in (("lockdep", ("lockdep", "recursion", "lock state", "RCU use", "unlock")),
+        for kind, names in (("lockdep", ("lockdep", "recursion", "lock state", "RCU use", "unlock", "static key")),
                             ("rcu", ("stall", "self stall")), ("hung task", ("hung task", "soft lockup")),
-                            ("bug", ("bug", "oops", "null", "sleep")), ("memory", ("page", "list", "oom"))):
+                            ("bug", ("bug", "oops", "null", "sleep")), ("memory", ("page", "list", "oom", "slub")),
+                            ("file system", ("ext4", "xfs", "xfs assert", "vfs"))):
             kinds |= dict.fromkeys(names, kind)
         self.assertEqual({name: guest.reports(line)[0].partition(": ")[0] for name, line in BAD.items()}, kinds)
 
@@ -130,6 +141,21 @@ class CommandLine(Case):
         self.assertEqual(guest.run_directory("x"), path)
         self.assertEqual(list(path.iterdir()), [])
         self.assertTrue(path.is_relative_to(self.dir / "cache"))
+
+    def test_two_runs(self):
+        """A run directory that another process has is left alone."""
+        program = ("import sys; sys.path.insert(0, sys.argv[1]); import guest; "
+                   "print(guest.run_directory('x'), flush=True); sys.stdin.read()")
+        with subprocess.Popen([sys.executable, "-c", program, str(SCRIPTS)], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as other:
+            theirs = Path(other.stdout.readline().strip())
+            put(theirs / "ktap", "of a run\n")
+            self.assertEqual([guest.run_directory("x").name, guest.run_directory("x").name], ["x.2", "x.2"])
+            self.assertTrue((theirs / "ktap").exists())
+            other.stdin.close()
+        with mock.patch.dict(guest.HELD, clear=True):
+            self.assertEqual(guest.run_directory("x"), theirs)
+        self.assertEqual(list(theirs.iterdir()), [])
 
 
 class Boot(Case):

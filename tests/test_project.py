@@ -125,7 +125,7 @@ class Tables(KernelCase):
                 (row + 'merged = []\nguests = ["vax"]\n', ("'vax'", "arm64")),
                 ('[base."v1"]\nstatus = "soon"\nmerged = []\n', ("'soon'", "in work")),
                 ('[base."v1"]\nstatus = "upstream"\nmerged = []\n', ("base v1", "nothing merged")),
-                ("what is this\n", ("mend it",))):
+                ("what is this\n", ("fix it",))):
             with self.subTest(more), self.fails("alpha/series.toml", *words) as caught:
                 self.topic("alpha", more=more)
             self.assertNotIn("\n", caught.message)

@@ -17,6 +17,7 @@ from pathlib import Path
 import fetch
 from build import ARM64, Kernel, kernel, kselftests
 from guest import Ran, run_directory, watch
+from install import need
 from project import ROOT, arguments, base, cache, lock, need_series, output, run, say, topic
 from tree import apply
 
@@ -112,6 +113,7 @@ def main() -> int:
     args = parser.parse_args()
     on = base(args.base)
     one = need_series(topic(args.topic), on)
+    need("source", "build", "guest", "tests", "lint")
     repo = fetch.repository(on, args.kdir)
     revision = args.head or apply(repo, on, [one])
     image = kernel(repo, on, revision, ARM64.name, one.name)

@@ -24,9 +24,11 @@ import stats
 from build import Kernel, compiler, kernel, kselftests
 from fetch import repository
 from guest import accelerator, boot, reports, run_directory
+from install import need
 from measure import Measurement
-from project import (ROOT, Base, Failure, Topic, arguments, base, chosen_topics, output, run, say,
-                     write_json)
+from project import (ROOT, Base, Failure, Topic, arguments, at_least, base, chosen_topics, output,
+                     room_for_builds, run, say, write_json)
+from report import read_summary
 from tree import apply, tree_of, variant
 
 # The two that time is compared of.
@@ -184,12 +186,12 @@ def bench(on: Base, one: Topic, args: argparse.Namespace, out: Path) -> None:
     kernels = [(name, compared[name], image) for config in configs
                for name, image in build_sides(one, compared, config).items()]
     kept = out / "raw" / one.name
+    kept.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(kept, ignore_errors=True)
     shutil.copytree(raw, kept)
     write_json(out / f"environment-{one.name}.json", environment(on, accel, kernels))
     summary = out / "summary.json"
-    others = [cell for cell in json.loads(summary.read_text()) if cell["topic"] != one.name] \
-        if summary.exists() else []
+    others = [cell for cell in read_summary(summary) if cell["topic"] != one.name] if summary.exists() else []
     write_json(summary, others + rows)
 
 
@@ -197,18 +199,19 @@ def main() -> None:
     """Compare one topic, or all, and print the report."""
     parser = arguments(__doc__)
     parser.add_argument("--topic", action="append", help="default: every topic that has patches for the base")
-    parser.add_argument("--cpus", type=int, default=2, help="virtual CPUs of the timed guests (default: 2)")
+    cpus = os.cpu_count() or 1
+    parser.add_argument("--cpus", type=at_least(1, cpus), default=min(cpus, 16),
+                        help="virtual CPUs of the timed guests (default: %(default)s)")
     parser.add_argument("--accel", default="auto", choices=("auto", "kvm", "tcg"), help="default: auto")
     parser.add_argument("--timed", action="store_true", help="measure time even where there is no KVM")
-    parser.add_argument("--boots", type=int, default=5, help="timed boots a side, at least 5 (default: 5)")
+    parser.add_argument("--boots", type=at_least(5), default=5, help="timed boots a side, at least 5 (default: 5)")
     parser.add_argument("--out", help="where to write (default: results/<base>/<date>)")
     args = parser.parse_args()
     on = base(args.base)
     chosen = chosen_topics(args.topic, on)
-    if args.boots < 5:
-        raise Failure("a timed comparison needs at least 5 boots a side: give --boots 5 or more")
+    need("source", "build", "guest", "tests")
+    room_for_builds("make bench")
     out = Path(args.out) if args.out else ROOT / "results" / on.name / time.strftime("%Y-%m-%d")
-    out.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
     for one in chosen:
         bench(on, one, args, out)

@@ -1,28 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Prove the whole repository: the tooling's own tests, lint, the touched
-objects in other configurations, the litmus tests that the series add, and
-every kselftest of every topic in guests with the trace and the debug kernel,
-and on arm64 where the topic asks for it.
+"""Prove the repository, before each commit or as a whole.
+
+`make check` is what an engineer runs before a commit, of the reference base:
+the tooling's own tests; the series apply, each alone and all of them one on the
+other, on every base; lint; the tests under User-Mode Linux with lockdep and
+KASAN; a short list of them in QEMU, on x86-64 with both; touched objects of the
+final tree.  What takes long and passed is remembered by what it was made from.
+
+`make check-full` (--full) adds, on every base: each patch's objects, litmus
+tests, all tests on the trace and the debug kernel and on arm64, the tracing
+tools, parts left out, other configurations and architectures.
 
 The log of each guest is a check of its own: a report of lockdep, KASAN, RCU,
-WARN, BUG or the hung-task detector in it is a failure.
-
-That is of one base.  With the reference base go, of every other base that has
-series, what needs no kernel to be built: they apply, alone and one on the
-other, lint, the touched objects, and kselftests where the trace kernel is in
-the cache.
-
-What takes long comes last, guests in the order of what they find.  Whoever has
-no more than some minutes, as CI has, says so, and what would not end in them is
-skipped.
+WARN, BUG or the hung-task detector in it is a failure.  So is a run that shows
+no guest, neither booted nor remembered.
 """
 
 import shutil
 import sys
 import time
 import unittest
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -30,23 +29,45 @@ import arm64
 import herd
 import lint
 import seen
+import teeth
+import um
 import variants
-from build import ARM64, Kernel, arch, cached, kernel, kselftests
+from build import ARM64, UM, X86, Kernel, cached, kernel, kselftests
 from fetch import repository
 from guest import SWAP, accelerator, boot, reports, run_directory
-from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, show, shown
-from project import ROOT, Base, Failure, Topic, arguments, base, bases, chosen_topics, run, say, topics
+from install import PACKAGES, need
+from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, shown
+from project import (ROOT, Base, Failure, Topic, arguments, at_least, base, bases, chosen_topics, output, run, say,
+                     room_for_builds, topics)
 from tree import apply
 
+# Raise this when what happens in a guest changes without a change of what its
+# results are remembered by: kernel, tests and script.
+RULES = 1
 # Seconds that one test program may take, and a guest with all of them: the
 # kernel's own tests are not made for emulated machines.
 PATIENCE = 1800
 GUEST_PATIENCE = 3600
-# The minutes that these take on 2 CPUs, rounded up: a kernel of which nothing
-# is built, the tests of a guest, what is compiled in other configurations.
-BUILD_MINUTES = 25
-GUEST_MINUTES = {"trace": 30, "debug": 20, "arm64": 20}
-VARIANTS_MINUTES = 25
+# The minutes that must be left for a guest to be booted, and for its kernel to
+# be built if it is not there.
+GUEST_MINUTES = 3
+BUILD_MINUTES = 20
+# What is touched is compiled in these where it is not compiled in all others.
+QUICK_VARIANTS = ("x86", "arm64")
+# How many of the slowest tests are listed in the end.
+SLOWEST = 10
+
+# The runner opens /dev/stdout again for each test: give it a pipe.  Each line
+# gets the time at which it came.
+KSELFTESTS = f"""
+( cd kselftest && ./run_kselftest.sh -o {PATIENCE} 2>&1 ) |
+	while IFS= read -r line; do printf '%s %s\\n' "$EPOCHREALTIME" "$line"; done > ktap
+cat /proc/lockdep_stats > lockdep_stats 2> /dev/null
+"""
+# KASAN makes benchmarks slow, and their smoke tests are about the benchmarks,
+# which run on the other kernels.
+NO_SMOKE_TESTS = "sed -i '/_smoke\\.sh$/d' kselftest/kselftest-list.txt\n"
+TOOLS = "bash trace/check.sh > ktap 2>&1\n"
 
 
 @dataclass(frozen=True)
@@ -67,8 +88,24 @@ class Budget:
         are there."""
         if self.minutes is None or self.used + needed <= self.minutes:
             return ""
-        return (f"it takes up to {needed} minutes, and {max(self.minutes - self.used, 0):.0f} of {self.minutes} are "
-                "left: 'make check' without MINUTES= has it")
+        return (f"it takes some {needed} minutes, and {max(self.minutes - self.used, 0):.0f} of {self.minutes} are "
+                "left: run it without MINUTES=")
+
+    def patience(self) -> float:
+        """The seconds that a guest may take."""
+        if self.minutes is None:
+            return GUEST_PATIENCE
+        return min(GUEST_PATIENCE, max(self.minutes - self.used, 0) * 60)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What all checks of one run need to know."""
+
+    accel: str
+    fresh: bool
+    budget: Budget
+    kdir: str | None = None
 
 
 def tooling() -> list[Result]:
@@ -104,64 +141,84 @@ def tooling() -> list[Result]:
     return results
 
 
-# The runner opens /dev/stdout again for each test: give it a pipe.
-KSELFTESTS = SWAP + f"( cd kselftest && ./run_kselftest.sh -o {PATIENCE} 2>&1 | cat ) > ktap\n"
-# KASAN makes benchmarks slow, and their smoke tests are about the benchmarks,
-# which run on the other kernels.
-NO_SMOKE_TESTS = "sed -i '/_smoke\\.sh$/d' kselftest/kselftest-list.txt\n"
-TOOLS = "bash trace/check.sh > ktap 2>&1\n"
+def lockdep_off(run_dir: Path) -> str:
+    """Why the tests of @run_dir prove nothing about locks: lockdep switches
+    itself off at its first report, or where it runs out of memory.  Empty where
+    it is on, or is not in the kernel."""
+    path = run_dir / "lockdep_stats"
+    text = path.read_text() if path.exists() else ""
+    if not text or " debug_locks:" not in text or text.split("debug_locks:")[1].split()[0] == "1":
+        return ""
+    return "lockdep was off when the tests had ended: look for its report in the log"
 
 
-def guest(image: Kernel, tests: Path, name: str, script: str, accel: str, by_turns: bool = False) -> list[Result]:
+def booted(image: Kernel, tests: Path, name: str, script: str, what: Run, by_turns: bool) -> Iterator[Result]:
     """Boot @image and run @script, which leaves KTAP in the file ktap, beside
     the installed kselftests @tests and the tracing scripts.  What the KTAP has
-    and what the kernel's log says are the results, each with @name before it;
-    @by_turns is boot()'s."""
+    and what the kernel's log says are the results; @by_turns is boot()'s."""
     run_dir = run_directory("check-" + name.replace(":", "").replace(" ", "-"))
     shutil.copytree(tests, run_dir / "kselftest")
     shutil.copytree(ROOT / "scripts" / "trace", run_dir / "trace")
+    patience = what.budget.patience()
     try:
         if image.config == ARM64.name:
-            ran = arm64.boot(image, run_dir, script, timeout=GUEST_PATIENCE, label=name)
+            ran = arm64.boot(image, run_dir, script, timeout=patience, label=name)
+        elif image.config == UM.name:
+            ran = um.boot(image, run_dir, script, timeout=patience, label=name)
         else:
-            ran = boot(image, run_dir, script, memory="2G", accel=accelerator(accel, image), by_turns=by_turns,
-                       timeout=GUEST_PATIENCE, label=name)
+            ran = boot(image, run_dir, script, memory="2G", accel=accelerator(what.accel, image), by_turns=by_turns,
+                       timeout=patience, label=name)
     except Failure as err:
-        return list(shown([Result(f"{name}: guest", FAILED, str(err))]))
-    text = (run_dir / "ktap").read_text(errors="replace") if (run_dir / "ktap").exists() else ""
-    results = [Result(f"{name}: {one.name}", one.verdict, one.why) for one in parse(text)]
+        yield Result("guest", FAILED, str(err))
+        return
+    results = parse((run_dir / "ktap").read_text(errors="replace") if (run_dir / "ktap").exists() else "")
+    yield from results
     found = reports(ran.console.read_text(errors="replace"))
-    results.append(Result(f"{name}: the kernel's log ({ran.console})", FAILED if found else PASSED,
-                          "\n".join(found[:10])))
-    show(results)
-    if any(one.verdict == FAILED for one in results):
+    off = lockdep_off(run_dir)
+    yield Result("the kernel's log", FAILED if found or off else PASSED, "\n".join([*found[:10], off][:10]).strip())
+    if found or off or any(one.verdict == FAILED for one in results):
         say(f"check: what the guest printed is in {run_dir}")
-    return results
+
+
+def guest(image: Kernel, tests: Path, name: str, script: str, what: Run, by_turns: bool = False) -> list[Result]:
+    """The results of booted(), each with @name before it, or those that are
+    remembered of the same kernel, tests, script and emulator."""
+    emulator = "" if image.config == UM.name else output("qemu-system-x86_64", "--version").splitlines()[0]
+    trace = [path.read_text() for path in sorted((ROOT / "scripts" / "trace").iterdir())] if script == TOOLS else []
+    inputs = [str(RULES), image.path.name, tests.name, script, what.accel, emulator, str(by_turns), *trace]
+    return shown(replace(one, name=f"{name}: {one.name}")
+                 for one in seen.results(name, inputs, lambda: booted(image, tests, name, script, what, by_turns),
+                                         what.fresh))
 
 
 def kselftest_guest(on: Base, repo: Path, revision: str, config: str, targets: list[str], label: str,
-                    accel: str, budget: Budget, tools: bool = False, before: str = "") -> list[Result]:
-    """The kselftests of @targets on the kernel of @revision with configuration
-    @config, and if @tools, the tracing tools, where @budget has the time.
-    @label names the series in progress lines; @before comes before each
-    result's name."""
-    needed = GUEST_MINUTES[config]
-    if budget.minutes is not None and not cached(repo, on, revision, config):
-        needed += BUILD_MINUTES
-    refusal = budget.refusal(needed)
+                    what: Run, only: tuple[str, ...] = (), tools: bool = False, before: str = "") -> list[Result]:
+    """The kselftests of @targets, or those of them that @only names as the
+    runner does, on the kernel of @revision with configuration @config, and if
+    @tools, the tracing tools, where the time is left.  @label names the series
+    in progress lines; @before comes before each result's name."""
+    name = f"{before}kselftests {config}"
+    needed = GUEST_MINUTES + (0 if cached(repo, on, revision, config) else BUILD_MINUTES)
+    refusal = what.budget.refusal(needed)
     if refusal:
-        return list(shown([Result(f"{before}kselftests {config}", SKIPPED, refusal)]))
-    say(f"check: {before}kselftests on the {config} kernel")
+        return shown([Result(name, SKIPPED, refusal)])
+    say(f"check: {name}")
     try:
         image = kernel(repo, on, revision, config, label)
         # Topics may share a directory of tests.
-        tests = kselftests(repo, revision, list(dict.fromkeys(targets)), arch(config))
+        tests = kselftests(repo, revision, list(dict.fromkeys(targets)), ARM64 if config == ARM64.name else X86)
     except Failure as err:
-        return [Result(f"{before}{config}: build", FAILED, str(err))]
-    script = NO_SMOKE_TESTS + KSELFTESTS if config == "debug" else KSELFTESTS
-    results = guest(image, tests, f"{before}kselftests {config}", script, accel)
+        return shown([Result(f"{name}: build", FAILED, str(err))])
+    missing = sorted(set(only) - set((tests / "kselftest-list.txt").read_text().split())) if only else []
+    if missing:
+        return shown([Result(name, FAILED, f"there is no test {missing[0]}: fix the topic's lists of tests")])
+    script = SWAP if config != UM.name else ""
+    script += NO_SMOKE_TESTS if config == "debug" else ""
+    if only:
+        script += "printf '%s\\n' " + " ".join(only) + " > kselftest/kselftest-list.txt\n"
+    results = guest(image, tests, name, script + KSELFTESTS, what)
     if tools:
-        results += guest(image, tests, f"{before}tools", TOOLS, accel, by_turns=True)
+        results += guest(image, tests, f"{before}tools", TOOLS, what, by_turns=True)
     return results
 
 
@@ -171,117 +228,159 @@ def tested(chosen: list[Topic]) -> list[str]:
     return [one.kselftest for one in chosen] + [name for one in chosen for name in one.neighbours]
 
 
-def guests(on: Base, repo: Path, revision: str, chosen: list[Topic], accel: str, budget: Budget) -> list[Result]:
-    """The kselftests of @chosen on the trace and the debug kernel of @revision,
-    which has all of their series, and on the former those of the kernel that
-    exercise the same code: KASAN makes these slow.  On other architectures, a
-    topic's kselftests run with its own series alone."""
-    results = kselftest_guest(on, repo, revision, "trace", tested(chosen), "patched", accel, budget, tools=True)
-    results += kselftest_guest(on, repo, revision, "debug", [one.kselftest for one in chosen], "patched", accel,
-                               budget)
+def listed(chosen: list[Topic], which: str) -> tuple[str, ...]:
+    """The tests that the topics @chosen name under the key @which of their
+    series.toml, each once."""
+    return tuple(dict.fromkeys(name for one in chosen for name in getattr(one, which)))
+
+
+def quick_guests(on: Base, repo: Path, chosen: list[Topic], what: Run) -> Iterator[Result]:
+    """The tests that prove a change: under User-Mode Linux, natively, and a
+    short list in QEMU of what that lacks."""
+    revision = apply(repo, on, chosen)
+    for config, which in ((UM.name, "native"), ("check", "emulated")):
+        only = listed(chosen, which)
+        if only:
+            yield from kselftest_guest(on, repo, revision, config, tested(chosen), "patched", what, only)
+
+
+def all_guests(on: Base, repo: Path, chosen: list[Topic], what: Run, before: str) -> Iterator[Result]:
+    """The kselftests of @chosen on the trace and the debug kernel with all of
+    their series, and on the former those of the kernel that exercise the same
+    code: KASAN makes these slow.  On other architectures, a topic's kselftests
+    run with its own series alone."""
+    revision = apply(repo, on, chosen)
+    yield from kselftest_guest(on, repo, revision, "trace", tested(chosen), "patched", what, tools=True,
+                               before=before)
+    yield from kselftest_guest(on, repo, revision, "debug", [one.kselftest for one in chosen], "patched", what,
+                               before=before)
     for one in chosen:
         for config in one.guests:
-            results += kselftest_guest(on, repo, apply(repo, on, [one]), config, [one.kselftest], one.name, accel,
-                                       budget)
-    return results
+            yield from kselftest_guest(on, repo, apply(repo, on, [one]), config, [one.kselftest], one.name, what,
+                                       before=before)
 
 
-def texts(on: Base, chosen: list[Topic], kdir: str | None, fresh: bool) -> Iterator[Result]:
-    """What needs no kernel, of the series of @chosen for @on: lint with the
-    touched objects, litmus tests."""
-    repo = repository(on, kdir)
-    say("check: lint")
-    yield from shown(lint.lint(on, chosen, repo, fresh))
-    say("check: litmus tests")
-    yield from shown(result for one in chosen for result in herd.series(one, on, repo))
+def applied(on: Base, chosen: list[Topic], repo: Path, before: str) -> Iterator[Result]:
+    """Whether the series of @chosen apply to @on, each alone and all of them
+    one on the other."""
+    for stack in [*([one] for one in chosen), *([chosen] if len(chosen) > 1 else [])]:
+        name = f"{before}{'+'.join(one.name for one in stack)}: git am"
+        try:
+            apply(repo, on, stack)
+            yield from shown([Result(name, PASSED)])
+        except Failure as err:
+            yield from shown([Result(name, FAILED, str(err))])
 
 
-def kernels(on: Base, chosen: list[Topic], kdir: str | None, accel: str, fresh: bool,
-            budget: Budget) -> Iterator[Result]:
-    """What takes kernels of the series of @chosen for @on, all of them one on
-    the other: guests, and other configurations."""
-    repo = repository(on, kdir)
-    yield from guests(on, repo, apply(repo, on, chosen), chosen, accel, budget)
-    say("check: other configurations")
-    yield from shown(variants.series(chosen, on, repo, fresh=fresh, refusal=budget.refusal(VARIANTS_MINUTES)))
-
-
-def beside(on: Base, fresh: bool) -> Iterator[Result]:
-    """What is always checked of the series for @on beside those for the
-    reference base; the names of the results begin with the name of @on."""
+def quick(on: Base, what: Run) -> Iterator[Result]:
+    """What `make check` does for one base: on those that are not the reference,
+    that the series apply."""
     chosen = chosen_topics(None, on)
-    before = f"{on.name}: "
-    say(f"check: {before}lint")
-    repo = repository(on)
-    yield from shown(replace(result, name=before + result.name) for result in lint.lint(on, chosen, repo, fresh))
-    names = "+".join(one.name for one in chosen)
-    try:
-        apply(repo, on, chosen)
-    except Failure as err:
-        yield from shown([Result(f"{before}{names}: git am", FAILED, str(err))])
+    repo = repository(on, what.kdir)
+    before = "" if on.reference else f"{on.name}: "
+    results = list(applied(on, chosen, repo, before))
+    yield from results
+    if any(one.verdict == FAILED for one in results) or not on.reference:
         return
-    yield from shown([Result(f"{before}{names}: git am", PASSED)])
+    say("check: patches and mirrors")
+    yield from shown(lint.quick(on, chosen, repo, what.fresh))
+    yield from quick_guests(on, repo, chosen, what)
+    say("check: touched objects")
+    yield from shown(variants.series(chosen, on, repo, fresh=what.fresh,
+                                     chosen=tuple(variants.VARIANTS[name] for name in QUICK_VARIANTS),
+                                     refusal=what.budget.refusal(BUILD_MINUTES)))
 
 
-def guest_beside(on: Base, accel: str, budget: Budget) -> Iterator[Result]:
-    """The kselftests of the series for @on, which is not the reference base,
-    where the kernel that they run on is in the cache; what else there is to
-    check of them is said."""
+def full(on: Base, what: Run) -> Iterator[Result]:
+    """What `make check-full` adds to quick() for one base."""
     chosen = chosen_topics(None, on)
-    before = f"{on.name}: "
-    repo = repository(on)
-    revision = apply(repo, on, chosen)
-    if cached(repo, on, revision, "trace"):
-        yield from kselftest_guest(on, repo, revision, "trace", tested(chosen), "patched",
-                                   accel, budget, before=before)
-    else:
-        yield from shown([Result(f"{before}kselftests trace", SKIPPED, "the kernel with all series is not in the "
-                                 f"cache: 'make check BASE={on.name}' builds it")])
-    say(f"check: {before}to save time, other configurations, litmus tests and guests with other kernels are left out: "
-        f"'make check BASE={on.name}' has them")
+    repo = repository(on, what.kdir)
+    before = "" if on.reference else f"{on.name}: "
+    yield from all_guests(on, repo, chosen, what, before)
+    say(f"check: {before}lint, and the objects of each patch")
+    yield from shown(replace(one, name=before + one.name) for one in lint.lint(on, chosen, repo, what.fresh))
+    say(f"check: {before}litmus tests")
+    yield from shown(replace(one, name=before + one.name)
+                     for topic in chosen for one in herd.series(topic, on, repo))
+    say(f"check: {before}other configurations")
+    yield from shown(replace(one, name=before + one.name) for one in variants.series(
+        chosen, on, repo, fresh=what.fresh, refusal=what.budget.refusal(BUILD_MINUTES)))
+    for one in chosen:
+        if teeth.available(one, on):
+            say(f"check: {before}{one.name} with parts left out")
+            yield from shown(replace(result, name=before + result.name)
+                             for result in teeth.series(one, on, repo, what.accel))
 
 
-def told(what: str, results: Iterator[Result]) -> Iterator[Result]:
-    """@results; a Failure that breaks them off is a result as well, of @what
-    is left."""
+def told(name: str, results: Iterator[Result]) -> Iterator[Result]:
+    """@results; a Failure that breaks them off is a result as well, called
+    @name."""
     try:
         yield from results
     except Failure as err:
-        yield from shown([Result(what, FAILED, str(err))])
+        yield from shown([Result(name, FAILED, str(err))])
+
+
+def wanted(on: Base, kdir: str | None) -> Iterator[Base]:
+    """The bases that a run about @on checks: with the reference go all others
+    that have series, but for those that are somebody's own tree."""
+    yield on
+    if on.reference:
+        for other in bases().values():
+            if other != on and any(one.patches(other) for one in topics().values()):
+                if other.fetched:
+                    yield other
+                else:
+                    say(f"check: {other.name} is left out, as its source is your own tree: 'make check "
+                        f"BASE={other.name} KDIR=...' checks it")
+
+
+def proved(results: list[Result]) -> Iterator[Result]:
+    """A failure where no test in a guest is among @results."""
+    if not any(one.verdict == PASSED and "kselftests " in one.name for one in results):
+        yield from shown([Result("a guest", FAILED, "no test passed in any guest, now or with the same inputs before: "
+                                 "give the run more time (MINUTES=), or see above why none booted")])
+
+
+def slowest(results: list[Result]) -> str:
+    """The tests that took longest, as lines."""
+    longest = sorted((one for one in results if one.seconds >= 1), key=lambda one: -one.seconds)[:SLOWEST]
+    return "".join(f"  {one.seconds:5.0f} s  {one.name}\n" for one in longest)
 
 
 def main() -> int:
     """Run all checks and end with the line 'N passed, N failed, N skipped'."""
     parser = arguments(__doc__)
+    parser.add_argument("--full", action="store_true", help="everything, on every base; takes hours")
     parser.add_argument("--accel", default="auto", choices=("auto", "kvm", "tcg"), help="default: auto")
-    parser.add_argument("--minutes", type=int, help="skip what would not end within so many (default: skip nothing)")
+    parser.add_argument("--minutes", type=at_least(1),
+                        help="end within so many: skip what would not (default: no limit)")
     seen.argument(parser)
     args = parser.parse_args()
-    budget = Budget(args.minutes)
+    what = Run(args.accel, args.fresh, Budget(args.minutes), args.kdir)
     on = base(args.base)
-    chosen = chosen_topics(None, on)
+    chosen_topics(None, on)
+    need(*PACKAGES)
+    room_for_builds("make check")
     say("check: the tooling's own tests")
     results = tooling()
     results += shown(lint.scripts())
-    others = [one for one in bases().values() if one != on and any(topic.patches(one) for topic in topics().values())]
-    others = others if on.reference else []
-    results += told(f"lint of {on.name}", texts(on, chosen, args.kdir, args.fresh))
-    for other in others:
-        if other.fetched:
-            results += told(f"lint of {other.name}", beside(other, args.fresh))
-        else:
-            results += shown([Result(other.name, SKIPPED, f"its source is your own tree: 'make check BASE={other.name} "
-                                     "KDIR=...' checks it")])
-    results += told(f"kernels of {on.name}", kernels(on, chosen, args.kdir, args.accel, args.fresh, budget))
-    for other in others:
-        if other.fetched:
-            results += told(f"kernels of {other.name}", guest_beside(other, args.accel, budget))
+    checked = list(wanted(on, args.kdir))
+    steps: list[Callable[[Base, Run], Iterator[Result]]] = [quick, full] if args.full else [quick]
+    for step in steps:
+        for one in checked:
+            results += told(f"{step.__name__} check of {one.name}",
+                            step(one, what if one == on else replace(what, kdir=None)))
+    results += proved(results)
     failed = [one for one in results if one.verdict == FAILED]
     if failed:
         print("\nFailed:")
         for one in failed:
             print(f"  {one.name}\n" + "".join(f"    {line}\n" for line in one.why.splitlines()), end="")
-    say(f"check: {budget.used:.0f} minutes")
+    longest = slowest(results)
+    if longest:
+        print(f"\nSlowest tests:\n{longest}", end="")
+    say(f"check: {what.budget.used:.0f} minutes")
     print(count(results))
     return bool(failed)
 

@@ -180,8 +180,10 @@ def verify(base: Base, repository: Path, revision: str, what: str) -> None:
                       "release itself, so take your changes out of that file")
 
 
-def store(directory: Path, base: Base, repository: Path) -> None:
-    """Commit the files of @directory as @base into the new bare @repository."""
+def store(directory: Path, base: Base, repository: Path, built: bool = False) -> None:
+    """Commit the files of @directory as @base into the new bare @repository.
+    If it may have been @built in, what the kernel's .gitignore names stays
+    out."""
     partial = repository.with_name(repository.name + ".part")
     shutil.rmtree(partial, ignore_errors=True)
     partial.parent.mkdir(parents=True, exist_ok=True)
@@ -190,7 +192,7 @@ def store(directory: Path, base: Base, repository: Path) -> None:
     say(f"fetch: importing {base.tag} into {repository} (1 to 2 minutes)")
     git = ["git", "--git-dir", partial, "--work-tree", directory, "-c", "core.compression=1", "-c", "gc.auto=0"]
     # -f: the kernel's .gitignore must not hide a file of the release.
-    logged("git add", [*git, "add", "-A", "-f", "."], log, env=GIT_IDENTITY)
+    logged("git add", [*git, "add", "-A", *([] if built else ["-f"]), "."], log, env=GIT_IDENTITY)
     logged("git commit", [*git, "commit", "-q", "-m", f"Linux {base.version}"], log, env=GIT_IDENTITY)
     output("git", "--git-dir", partial, "tag", base.tag, env=GIT_IDENTITY)
     verify(base, partial, base.tag, "the source")
@@ -235,7 +237,7 @@ def from_kdir(base: Base, kdir: Path) -> Path:
             store(scratch, base, repository)
             shutil.rmtree(scratch)
         else:
-            store(kdir, base, repository)
+            store(kdir, base, repository, built=True)
     return repository
 
 

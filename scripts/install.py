@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Install what the other steps need: Debian packages, and the pinned Python
-tools in a private environment in the cache.  Does nothing where all is there.
+"""Install what the other steps need: Debian packages, in groups, and the pinned
+Python tools in a private environment in the cache.  Does nothing where all is
+there.  Each step asks for its groups once its arguments are known to be right.
 """
 
 import argparse
@@ -13,8 +14,9 @@ from pathlib import Path
 from project import Failure, cache, logged, output, run, say
 
 PACKAGES = {
+    "source": ["git", "curl", "xz-utils"],
     "build": ["gcc", "make", "flex", "bison", "bc", "libelf-dev", "libssl-dev", "pahole", "kmod",
-              "cpio", "xz-utils", "rsync", "curl", "perl", "git", "libc6-dev", "linux-libc-dev"],
+              "cpio", "rsync", "perl", "libc6-dev", "linux-libc-dev"],
     "guest": ["qemu-system-x86", "python3-venv", "stress-ng", "bpftrace", "linux-perf", "iproute2",
               "util-linux", "e2fsprogs", "xfsprogs", "qemu-system-arm"],
     # What the kernel's own kselftests link with, and those for arm64.
@@ -39,10 +41,10 @@ def missing(packages: list[str]) -> list[str]:
     return [name for name in packages if name not in have]
 
 
-def packages() -> None:
-    """Install the missing Debian packages; Failure where that takes a root
-    that we are not, naming the command that does it."""
-    want = missing(sorted({name for group in PACKAGES.values() for name in group}))
+def need(*groups: str) -> None:
+    """Install the missing Debian packages of @groups; Failure where that takes
+    a root that we are not, naming the command that does it."""
+    want = missing(sorted({name for group in groups for name in PACKAGES[group]}))
     if not want:
         return
     command = ["apt-get", "install", "-y", "--no-install-recommends", *want]
@@ -55,8 +57,8 @@ def packages() -> None:
     log = cache() / "log" / "install.log"
     say(f"install: {len(want)} Debian packages: {' '.join(want)} (log: {log})")
     quiet = ["env", "DEBIAN_FRONTEND=noninteractive"]
-    logged("apt-get update", [*sudo, "apt-get", "update"], log)
-    logged("apt-get install", [*sudo, *quiet, *command], log, append=True)
+    logged("apt-get update", [*sudo, "apt-get", "update"], log, finish=True)
+    logged("apt-get install", [*sudo, *quiet, *command], log, append=True, finish=True)
 
 
 def tool(name: str) -> Path:
@@ -84,7 +86,7 @@ def search_path() -> str:
 def main() -> None:
     """Install everything."""
     argparse.ArgumentParser(description=__doc__).parse_args()
-    packages()
+    need(*PACKAGES)
     output(tool("vng"), "--version")
     say("install: everything is there")
 

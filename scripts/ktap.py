@@ -5,20 +5,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 RESULT = re.compile(r"^(?P<indent>(?:# ?)*)\s*(?P<verdict>ok|not ok) (?P<number>\d+)(?P<rest>.*)$")
 PLAN = re.compile(r"^(?P<indent>(?:# ?)*)\s*1\.\.(?P<count>\d+)")
+# What a guest may put before each line: the time at which it came, in seconds.
+STAMP = re.compile(r"^(?P<time>\d+\.\d+) ")
+# Directives of results that say nothing about the kernel, or that it is known
+# to fail.
+EXCUSES = ("SKIP", "XFAIL")
 
 
 @dataclass(frozen=True)
 class Result:
-    """One check: its name, passed, failed or skipped, and why."""
+    """One check: its name, passed, failed or skipped, why, and the seconds
+    that it took where that is known."""
 
     name: str
     verdict: str
     why: str = ""
+    seconds: float = 0
 
 
 def depth(indent: str) -> int:
@@ -26,46 +33,70 @@ def depth(indent: str) -> int:
     return indent.count("#")
 
 
+def directive_of(rest: str) -> tuple[str, str]:
+    """Name and directive of what follows the number in a result line."""
+    name, _, directive = f" {rest.strip().removeprefix('- ')}".partition(" # ")
+    word, _, behind = directive.partition(" ")
+    if not name and word.upper() in EXCUSES:
+        # kselftest.h has the name behind it.
+        return behind.strip(), word
+    return name.strip(), directive.strip()
+
+
+def verdict_of(mark: str, directive: str) -> str:
+    """Passed, failed or skipped: an expected failure counts as skipped."""
+    if mark == "not ok":
+        return FAILED
+    return SKIPPED if directive.upper().startswith(EXCUSES) else PASSED
+
+
+def kept(plan: int | None, numbers: list[int]) -> str:
+    """What is wrong with the @numbers of the results for which the @plan was
+    made; empty where it was kept, or where there is none."""
+    twice = sorted({number for number in numbers if numbers.count(number) > 1})
+    if twice:
+        return f"result {twice[0]} came {numbers.count(twice[0])} times"
+    if plan is not None and plan != len(numbers):
+        return f"{len(numbers)} of {plan} subtests ran"
+    return ""
+
+
 def parse(text: str) -> list[Result]:
-    """The results in KTAP @text, of the innermost tests: a test that has
-    subtests counts only through them, unless it failed beyond them.  A plan
-    that was not kept is a failure."""
+    """The results in KTAP @text, whose lines may have stamps, of the innermost
+    tests: a test that has subtests counts only through them, unless it failed
+    beyond them.  A plan that was not kept, in either direction, is a failure."""
     results: list[Result] = []
     inner: dict[int, list[Result]] = {}
-    ran: dict[int, int] = {}
+    numbers: dict[int, list[int]] = {}
     planned: dict[int, int] = {}
+    before = now = 0.0
     for line in text.splitlines():
+        stamp = STAMP.match(line)
+        if stamp:
+            line, now = line[stamp.end():], float(stamp["time"])
         plan = PLAN.match(line)
         if plan:
             planned[depth(plan["indent"])] = int(plan["count"])
+            before = now
             continue
         match = RESULT.match(line)
         if not match:
             continue
         level = depth(match["indent"])
-        name, _, directive = f" {match['rest'].strip().removeprefix('- ')}".partition(" # ")
-        if not name and directive.upper().startswith("SKIP "):
-            # kselftest.h has the name behind it.
-            directive, name = directive[:4], directive[5:]
-        if match["verdict"] == "not ok":
-            verdict = FAILED
-        elif directive.upper().startswith("SKIP"):
-            verdict = SKIPPED
-        else:
-            verdict = PASSED
+        name, directive = directive_of(match["rest"])
+        verdict = verdict_of(match["verdict"], directive)
         subtests = inner.pop(level + 1, [])
-        children = ran.pop(level + 1, 0)
-        plan_inside = planned.pop(level + 1, None)
-        ran[level] = ran.get(level, 0) + 1
-        own = Result(name.strip(), verdict, directive.strip())
+        wrong = kept(planned.pop(level + 1, None), numbers.pop(level + 1, []))
+        numbers.setdefault(level, []).append(int(match["number"]))
+        own = Result(name, verdict, directive, round(max(now - before, 0), 2) if before else 0)
+        before = now
         if not subtests:
-            found = [own]
-            if plan_inside and verdict == PASSED:
-                found = [Result(own.name, FAILED, f"0 of {plan_inside} subtests ran")]
+            found = [Result(name, FAILED, wrong) if wrong and verdict == PASSED else own]
         else:
-            found = [Result(f"{name.split(': ')[-1].strip()}: {sub.name}", sub.verdict, sub.why) for sub in subtests]
-            if plan_inside is not None and plan_inside != children:
-                found.append(Result(name.strip(), FAILED, f"{children} of {plan_inside} subtests ran"))
+            outer = name.split(": ")[-1].strip()
+            found = [replace(sub, name=f"{outer}: {sub.name}") for sub in subtests]
+            if wrong:
+                found.append(Result(name, FAILED, wrong))
             elif verdict == FAILED and not any(sub.verdict == FAILED for sub in subtests):
                 found.append(own)
         inner.setdefault(level, []).extend(found)
@@ -74,12 +105,11 @@ def parse(text: str) -> list[Result]:
     if not results:
         return [Result("KTAP", FAILED, "no result was printed")]
     # Leftover nested results: their test never came to its own line.
-    for level in inner:
-        if level:
-            results.append(Result("KTAP", FAILED, "a test ended before its result"))
-            break
-    if planned.get(0, 0) > ran.get(0, 0):
-        results.append(Result("KTAP", FAILED, f"fewer than the {planned[0]} planned tests ran"))
+    if any(inner):
+        results.append(Result("KTAP", FAILED, "a test ended before its result"))
+    wrong = kept(planned.get(0), numbers.get(0, []))
+    if wrong:
+        results.append(Result("KTAP", FAILED, f"at the outermost level, {wrong}"))
     return results
 
 

@@ -14,8 +14,10 @@ import cover
 import mailcheck
 from export import SKELETON, blurb
 from fetch import repository, verify
+from install import need
 from kernelscripts import maintainers
-from project import GIT_PLAIN, Base, Failure, Topic, arguments, base, lock, need_series, output, run, say, topic, topics
+from project import (GIT_PLAIN, Base, Failure, Topic, arguments, at_least, base, lock, need_series, output, run, say,
+                     topic, topics)
 from tree import am, commit_of, stacked, worktree
 
 ADDRESSES = ("From", "To", "Cc")
@@ -138,7 +140,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--topic", required=True, help="one of: " + ", ".join(topics()))
     parser.add_argument("--from", dest="sender", required=True, help="'Name <address>' of who submits and signs off")
-    parser.add_argument("--version", type=int, default=1, help="of the series, for [PATCH vN] (default: 1)")
+    parser.add_argument("--version", type=at_least(1), default=1, help="of the series, for [PATCH vN] (default: 1)")
     parser.add_argument("--subject-prefix", default="PATCH", help="with the tree that it is for, for instance "
                         "'PATCH mm-unstable' (default: %(default)s)")
     parser.add_argument("--in-reply-to", default="", help="the Message-ID to thread below (default: a new thread)")
@@ -154,6 +156,7 @@ def main() -> None:
     wrong = cover.wrong(blurb(one.cover(on))[1], one, form.version)
     if wrong:
         raise Failure("\n".join(wrong))
+    need("source")
     # KDIR is the submitter's clone, which may be at another commit; but a base
     # that is nowhere else is in it.
     repo = repository(on, None if on.fetched else args.kdir)

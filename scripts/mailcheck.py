@@ -78,7 +78,7 @@ def applies(tree: Path, on: Base, mbox: Path, scratch: Path, wanted: str) -> Non
     try:
         output("git", "-C", tree, "-c", "core.hooksPath=/dev/null", "am", "-q", *patches, env=GIT_IDENTITY)
     except Failure as err:
-        raise Failure(f"git am refuses the mbox on {on.tag} ({err}): mend the series") from err
+        raise Failure(f"git am refuses the mbox on {on.tag} ({err}): fix the series") from err
     differ = output("git", "-C", tree, "diff", "--name-only", wanted, "HEAD").splitlines()
     if differ:
         raise Failure(f"git am of the mbox on {on.tag} gives another {differ[0]} than the series has: does it have "
@@ -128,7 +128,7 @@ def b4_checks(tree: Path, on: Base, sender: str, scratch: Path, kdir: str | None
         output("git", "-C", tree, "branch", "-q", "-D", BRANCH)
     found = re.search(r"^Success: (\d+), Warning: 0, Error: 0$", said, re.M)
     if not found or int(found[1]) != count:
-        raise Failure(f"b4 prep --check has something to say; mend it in the tree of 'make tree':\n{said}")
+        raise Failure(f"b4 prep --check has something to say; fix it in the tree of 'make tree':\n{said}")
     say(f"mail: b4 prep --check is content with {count} patches")
 
 

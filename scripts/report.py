@@ -19,6 +19,8 @@ EVIDENCE = {
     "delay": "Waiting for a slow device",
     "timed": "Time",
 }
+# What a row of summary.json has to have.
+KEYS = ("topic", "metric", "unit", "condition", "evidence", "values")
 CONDITIONS = {
     "counter": "Exact counts from upstream tracepoints on the `trace` kernel (2 virtual CPUs).",
     "icount": "Executed instructions, from QEMU TCG with `-icount shift=0,sleep=off` and one virtual CPU. "
@@ -106,13 +108,34 @@ def plot(rows: list[dict], title: str, path: Path) -> None:
     pyplot.close(figure)
 
 
+def read_summary(path: Path) -> list[dict]:
+    """The rows of the summary.json at @path; Failure for what is no row."""
+    try:
+        rows = json.loads(path.read_text())
+    except ValueError as err:
+        raise Failure(f"cannot read {path} ({err}): 'make bench' writes it again") from err
+    if not isinstance(rows, list):
+        raise Failure(f"{path} is no list of rows: 'make bench' writes it again")
+    for number, row in enumerate(rows, 1):
+        missing = [key for key in KEYS if key not in row] if isinstance(row, dict) else KEYS
+        if missing:
+            raise Failure(f"{path}, row {number}, has no '{missing[0]}': 'make bench' writes it again")
+        if row["evidence"] not in EVIDENCE:
+            raise Failure(f"{path}, row {number}, has the evidence '{row['evidence']}': there are "
+                          f"{', '.join(EVIDENCE)}")
+        if not isinstance(row["values"], dict) or "/" in str(row["metric"]):
+            raise Failure(f"{path}, row {number}, has values or a metric that no report can be made of: 'make bench' "
+                          "writes it again")
+    return rows
+
+
 def write(out: Path) -> Path:
     """Write report.md and the plots of the results directory @out; Failure
     where there is no summary."""
     summary = out / "summary.json"
     if not summary.exists():
         raise Failure(f"{summary} is missing: 'make bench' writes it")
-    rows = json.loads(summary.read_text())
+    rows = read_summary(summary)
     lines = [f"# Results of {out.name} on {out.parent.name}", ""]
     known = topics()
     for name, group in groupby(rows, key=lambda cell: cell["topic"]):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Remember the results of long checks whose outcome follows from their inputs:
-a source, a configuration, compilers, and the scripts that do it.
+a source, a configuration, compilers, and a number that whoever changes the
+check raises (RULES).
 
 What passed is kept in the cache under a hash of those inputs, and told again
 as long as none of them changes.  A failure is never kept.
@@ -9,7 +10,6 @@ as long as none of them changes.  A failure is never kept.
 import argparse
 import hashlib
 import json
-import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import astuple
@@ -18,26 +18,10 @@ from pathlib import Path
 from ktap import FAILED, SKIPPED, Result
 from project import cache, say, write_json
 
-SCRIPTS = Path(__file__).resolve().parent
-IMPORT = re.compile(r"^(?:from|import) (\w+)", re.M)
-
 
 def argument(parser: argparse.ArgumentParser) -> None:
     """Add --fresh to a step's options."""
     parser.add_argument("--fresh", action="store_true", help="build also what was seen to pass with the same inputs")
-
-
-def sources(module: str) -> list[str]:
-    """The text of scripts/@module.py, and of all that it imports from there."""
-    found: dict[str, str] = {}
-    wanted = [module]
-    while wanted:
-        name = wanted.pop()
-        path = SCRIPTS / f"{name}.py"
-        if name not in found and path.exists():
-            found[name] = path.read_text()
-            wanted += IMPORT.findall(found[name])
-    return [found[name] for name in sorted(found)]
 
 
 def recall(path: Path) -> list[Result]:

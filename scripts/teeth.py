@@ -11,14 +11,16 @@ what to run, what to expect.
 
 import shutil
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from build import kernel, kselftests
 from fetch import repository
 from guest import SWAP, accelerator, boot, reports, run_directory
-from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, show
-from project import Failure, Topic, arguments, base, need_series, run, say, topic, topics
+from install import need
+from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, shown
+from project import Base, Failure, Topic, arguments, base, need_series, run, say, topic, topics
 from tree import apply, variant, variants
 
 # Seconds for the guest with all cases.
@@ -74,6 +76,33 @@ def judge(case: Case, text: str) -> Result:
     return Result(case.name, FAILED if failed else PASSED, ", ".join(failed))
 
 
+def available(one: Topic, on: Base) -> bool:
+    """Whether the series of @one for @on has cases."""
+    return (variants(one, on) / "teeth.toml").exists()
+
+
+def series(one: Topic, on: Base, repo: Path, accel: str, words: list[str] | None = None) -> Iterator[Result]:
+    """The results of the cases of @one for @on, or of those with one of @words
+    in their names, and of the kernel's log.  Raises Failure where there is no
+    case, or the guest ends early."""
+    config, known = cases(variants(one, on) / "teeth.toml")
+    chosen = [case for case in known if not words or any(word in case.name for word in words)]
+    if not chosen:
+        raise Failure(f"no case has {' or '.join(words)} in its name: see {variants(one, on)}/teeth.toml")
+    image = kernel(repo, on, variant(repo, on, one, "teeth"), config, f"{one.name}-teeth")
+    run_dir = run_directory(f"{on.name}-teeth-{one.name}")
+    shutil.copytree(kselftests(repo, apply(repo, on, [one]), [one.kselftest]), run_dir / "kselftest")
+    ran = boot(image, run_dir, script(one, chosen), memory="2G", accel=accelerator(accel, image),
+               timeout=PATIENCE, label=f"teeth of {one.name}")
+    if not (run_dir / f"{len(chosen) - 1}.ktap").exists():
+        raise Failure(f"the guest ended before its last case: {ran.output} and swap.log beside it say why")
+    for number, case in enumerate(chosen):
+        yield judge(case, (run_dir / f"{number}.ktap").read_text(errors="replace"))
+    found = reports(ran.console.read_text(errors="replace"))
+    yield Result("the kernel's log", FAILED if found else PASSED, "\n".join(found[:10]))
+    say(f"teeth: what the tests printed is in {run_dir}")
+
+
 def main() -> int:
     """Run all cases of a topic and end with 'N passed, N failed, N skipped'; a
     case passes where the tests fail as they should."""
@@ -84,27 +113,10 @@ def main() -> int:
     args = parser.parse_args()
     on = base(args.base)
     one = need_series(topic(args.topic), on)
-    if not (variants(one, on) / "teeth.toml").exists():
+    if not available(one, on):
         raise Failure(f"topic '{one.name}' has no teeth for {on.name}: there is no {variants(one, on)}/teeth.toml")
-    config, known = cases(variants(one, on) / "teeth.toml")
-    chosen = [case for case in known
-              if not args.case or any(word in case.name for word in args.case)]
-    if not chosen:
-        raise Failure(f"no case has {' or '.join(args.case)} in its name: see {variants(one, on)}/teeth.toml")
-    repo = repository(on, args.kdir)
-    image = kernel(repo, on, variant(repo, on, one, "teeth"), config, f"{one.name}-teeth")
-    run_dir = run_directory(f"{on.name}-teeth-{one.name}")
-    shutil.copytree(kselftests(repo, apply(repo, on, [one]), [one.kselftest]), run_dir / "kselftest")
-    ran = boot(image, run_dir, script(one, chosen), memory="2G", accel=accelerator(args.accel, image),
-               timeout=PATIENCE, label=f"teeth of {one.name}")
-    if not (run_dir / f"{len(chosen) - 1}.ktap").exists():
-        raise Failure(f"the guest ended before its last case: {ran.output} and swap.log beside it say why")
-    results = [judge(case, (run_dir / f"{number}.ktap").read_text(errors="replace"))
-               for number, case in enumerate(chosen)]
-    found = reports(ran.console.read_text(errors="replace"))
-    results.append(Result("the kernel's log", FAILED if found else PASSED, "\n".join(found[:10])))
-    show(results)
-    say(f"teeth: what the tests printed is in {run_dir}")
+    need("source", "build", "guest", "tests")
+    results = shown(series(one, on, repository(on, args.kdir), args.accel, args.case))
     print(count(results))
     return any(result.verdict == FAILED for result in results)
 

@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 
 from fetch import not_needed, repository, reverses
+from install import need
 from project import (GIT_IDENTITY, GIT_PLAIN, ROOT, Base, Failure, Topic, arguments, base, cache, lock, need_series,
                      output, run, say, topic, topics)
 
@@ -188,6 +189,7 @@ def main() -> None:
     args = parser.parse_args()
     on = base(args.base)
     one = need_series(topic(args.topic), on, new=True)
+    need("source")
     path = edit_tree(repository(on, args.kdir), on, one)
     say(f"tree: {path}: branch {one.name}, {len(one.patches(on))} patches on {on.tag}")
 

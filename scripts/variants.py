@@ -11,6 +11,7 @@ configuration does not build is left out of it.  No kernel is linked, nothing
 boots.
 """
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -18,13 +19,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import seen
-from build import compiler, jobs, merge, selected, with_own
+from build import compiler, jobs, merge, options, selected, with_own
 from fetch import repository
+from install import need
 from ktap import FAILED, PASSED, SKIPPED, Result, count, shown
 from lint import build_objects, diagnostics, kernel_files
 from project import KCONFIG, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say
 from tree import apply, commit_of, tree_of, worktree
 
+# Raise this when what is found wrong changes: the results are remembered.
+RULES = 1
 # A line of what -fstack-usage writes: gcc has a column, clang has not; a clone
 # has a suffix to its name.
 STACK = re.compile(r"^\S+:(?P<function>\w+)(?:\.\S+)?\t(?P<bytes>\d+)\t\S+$", re.M)
@@ -35,7 +39,8 @@ class Variant:
     """A configuration: what make is told of the architecture and the compiler,
     which is gcc where there is no @llvm, clang's suffix; the bytes that a stack
     frame may have, which is FRAME_WARN's default, and that it may have more than
-    on the base; and the directories that it looks at, or none for all."""
+    on the base; the directories that it looks at, or none for all; and whether
+    sparse reads them, too."""
 
     name: str
     arch: str = "x86_64"
@@ -44,6 +49,7 @@ class Variant:
     limit: int = 2048
     slack: int = 0
     below: tuple[str, ...] = ()
+    sparse: bool = False
 
     @property
     def compiler(self) -> str:
@@ -58,7 +64,8 @@ class Variant:
     @property
     def words(self) -> tuple[str, ...]:
         """What every make of this variant is told."""
-        return (f"ARCH={self.arch}", f"CROSS_COMPILE={self.cross}", f"LLVM={self.llvm}", "KCFLAGS=-fstack-usage")
+        return (f"ARCH={self.arch}", f"CROSS_COMPILE={self.cross}", f"LLVM={self.llvm}", "KCFLAGS=-fstack-usage",
+                *(["C=1"] if self.sparse else []))
 
     def wants(self, name: str) -> bool:
         """Whether the object @name is below a directory that it looks at."""
@@ -77,6 +84,7 @@ def port(arch: str, limit: int = 2048) -> Variant:
 
 
 VARIANTS = {one.name: one for one in (
+    Variant("x86", sparse=True),
     Variant("i386", arch="i386", limit=1024),
     Variant("rt"),
     Variant("hotplug"),
@@ -198,11 +206,11 @@ def unseen(objects: list[str], frames: tuple[str, ...], everything: list[Built])
     known = {name for built in everything for name in built.objects}
     for name in objects:
         if name not in known:
-            yield Result(f"{name} is built", FAILED, "no variant configures it: mend scripts/kconfig/variants")
+            yield Result(f"{name} is built", FAILED, "no variant configures it: fix scripts/kconfig/variants")
     for wanted in frames:
         path, function = wanted.split(":")
         if not any(function in built.stacks.get(path, {}) for built in everything):
-            yield Result(f"stack frame of {wanted}", FAILED, "no variant has that function: mend the topic's 'frames'")
+            yield Result(f"stack frame of {wanted}", FAILED, "no variant has that function: fix the topic's 'frames'")
 
 
 def compare(repo: Path, on: Base, head: str, objects: list[str], frames: tuple[str, ...] = (),
@@ -240,7 +248,7 @@ def what_matters(on: Base, start: str, revision: str, objects: list[str], frames
     compilers = sorted({one.compiler for one in chosen})
     return [start, revision, *objects, *frames, *(one.name for one in chosen),
             *(compiler(name) for name in compilers if shutil.which(name)),
-            *(path.read_text() for one in chosen for path in one.fragments(on)), *seen.sources("variants")]
+            *(json.dumps(options(one.fragments(on))) for one in chosen), str(RULES)]
 
 
 def series(stack: list[Topic], on: Base, repo: Path, head: str | None = None,
@@ -279,6 +287,7 @@ def main() -> int:
     chosen = chosen_topics(args.topic, on)
     if args.head and len(chosen) != 1:
         raise Failure("--head is a revision of one topic: give --topic as well")
+    need("source", "build", "lint")
     repo = repository(on, args.kdir)
     results = shown(series(chosen, on, repo, args.head,
                            tuple(VARIANTS[name] for name in dict.fromkeys(args.variant or VARIANTS)), args.fresh))

@@ -17,6 +17,7 @@ sys.path.insert(0, str(SCRIPTS))
 
 import export
 import fetch
+import install
 import project
 
 BASES = """
@@ -116,6 +117,8 @@ class Case(unittest.TestCase):
             "GIT_CEILING_DIRECTORIES": str(self.dir), "PATH": f"{self.bin}:{os.environ['PATH']}"}))
         for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "KDIR"):
             os.environ.pop(name, None)
+        # No test installs anything.
+        self.enterContext(mock.patch.object(install, "missing", lambda _packages: []))
         self.said = self.enterContext(contextlib.redirect_stdout(io.StringIO()))
 
     def fake(self, name: str, script: str) -> None:

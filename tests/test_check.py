@@ -3,12 +3,14 @@
 
 import re
 import sys
+from pathlib import Path
 from unittest import mock
 
 from support import KernelCase, put
 
 # isort: split
 import check
+import guest
 import project
 from ktap import FAILED, PASSED, SKIPPED, Result
 
@@ -19,9 +21,10 @@ class Check(KernelCase):
     def setUp(self):
         super().setUp()
         self.other = project.base("v1")
-        self.asked, self.has = [], set()
+        self.asked, self.guests = [], PASSED
         for name in ("alpha", "beta"):
-            self.topic(name, more=f'[base."v1"]\nstatus = "complete"\nmerged = []\nneighbours = ["of {name}"]\n')
+            self.topic(name, more=f'native = ["{name}:one"]\n[base."v1"]\nstatus = "complete"\nmerged = []\n'
+                                  f'neighbours = ["of {name}"]\n')
 
         def step(name):
             def asked(*args, **_more):
@@ -30,18 +33,17 @@ class Check(KernelCase):
                 return [Result(name, PASSED)]
             return asked
 
-        def kselftest_guest(on, _repo, revision, config, targets, _label, _accel, _budget, tools=False, before=""):
-            words = [f"{before}{config}", "+".join(targets), *(["tools"] if tools else []), revision]
+        def kselftest_guest(on, _repo, revision, config, targets, _label, _what, only=(), tools=False, before=""):
+            words = [f"{before}{config}", "+".join(targets), *only, *(["tools"] if tools else []), revision]
             self.asked.append(f"{on.name}: {', '.join(words)}")
-            return [Result(f"{before}{config}", PASSED)]
+            return [Result(f"{before}kselftests {config}: a", self.guests)]
 
         for module, name, fake in (
                 (check, "tooling", step("tests")), (check.lint, "scripts", step("scripts")),
-                (check.lint, "lint", step("lint")), (check.variants, "series", step("variants")),
-                (check.herd, "series", step("litmus")),
+                (check.lint, "lint", step("lint")), (check.lint, "quick", step("text")),
+                (check.variants, "series", step("variants")), (check.herd, "series", step("litmus")),
                 (check, "repository", lambda on, kdir=None: on.name), (check, "kselftest_guest", kselftest_guest),
-                (check, "apply", lambda _repo, on, chosen: f"{on.name}+{len(chosen)}"),
-                (check, "cached", lambda _repo, on, revision, config: (on.name, revision, config) in self.has)):
+                (check, "apply", lambda _repo, on, chosen: f"{on.name}+{len(chosen)}")):
             self.enterContext(mock.patch.object(module, name, fake))
 
     def kept(self, name: str, on: project.Base) -> None:
@@ -56,39 +58,42 @@ class Check(KernelCase):
         with mock.patch.object(sys, "argv", ["check.py", *words]):
             return check.main(), self.said.getvalue().splitlines()
 
-    def test_reference(self):
-        """Where only the reference base has series, all is about it."""
-        self.kept("alpha", self.on)
-        self.assertEqual(self.check()[0], 0)
-        self.assertEqual(self.asked, ["all: tests", "all: scripts", "v0: lint", "v0: litmus",
-                                      "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: variants"])
-
-    def test_beside(self):
-        """Another base's series are linted and applied, and what is left out
-        is said; what is not about a base is done once."""
+    def test_quick(self):
+        """Before a commit: texts, the tests that topics name, in guests of both
+        kinds where they name any, touched objects; of other bases, that their
+        series apply."""
         for on in (self.on, self.other):
             self.kept("alpha", on)
         self.kept("beta", self.other)
         status, lines = self.check()
-        self.assertEqual((status, self.asked[2:]),
-                         (0, ["v0: lint", "v0: litmus", "v1: lint", "v0: trace, alpha, tools, v0+1",
-                              "v0: debug, alpha, v0+1", "v0: variants"]))
-        self.assertEqual([name.split(": ")[1] for name in self.asked].count("scripts"), 1)
+        self.assertEqual((status, self.asked), (0, ["all: tests", "all: scripts", "v0: text",
+                                                    "v0: um, alpha, alpha:one, v0+1", "v0: variants"]))
         text = "\n".join(lines)
-        for words in ("ok - v1: lint\n", "ok - v1: alpha+beta: git am\n", "skip - v1: kselftests trace # ",
-                      "litmus tests", "make check BASE=v1", "\n9 passed, 0 failed, 1 skipped"):
+        for words in ("ok - alpha: git am\n", "ok - v1: alpha: git am\n", "ok - v1: beta: git am\n",
+                      "ok - v1: alpha+beta: git am\n", "\n9 passed, 0 failed, 0 skipped"):
             self.assertIn(words, text)
 
-    def test_kernel_in_the_cache(self):
-        """Where the kernel with all its series is there, it runs the tests, and
-        those of neighbours that the topics have on that base."""
-        self.kept("alpha", self.on)
-        self.kept("alpha", self.other)
+    def test_full(self):
+        """All of that, and then everything on every base, with the neighbours
+        that the topics have there."""
+        for on in (self.on, self.other):
+            self.kept("alpha", on)
         self.kept("beta", self.other)
-        self.has = {("v1", "v1+2", "trace")}
+        self.assertEqual(self.check("--full")[0], 0)
+        self.assertEqual(self.asked[5:], [
+            "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: lint", "v0: litmus", "v0: variants",
+            "v1: v1: trace, alpha+beta+of alpha+of beta, tools, v1+2", "v1: v1: debug, alpha+beta, v1+2",
+            "v1: lint", "v1: litmus", "v1: litmus", "v1: variants"])
+
+    def test_red_unless_proved(self):
+        """Without a test that passed in a guest, all else may pass: the run
+        fails."""
+        self.kept("alpha", self.on)
+        self.guests = SKIPPED
         status, lines = self.check()
-        self.assertEqual((status, self.asked[-1]), (0, "v1: v1: trace, alpha+beta+of alpha+of beta, v1+2"))
-        self.assertEqual(lines[-1], "10 passed, 0 failed, 0 skipped")
+        self.assertEqual(status, 1)
+        self.assertTrue([line for line in lines if line.startswith("not ok - a guest # no test passed")])
+        self.assertEqual(lines[-1], "5 passed, 1 failed, 1 skipped")
 
     def test_own_tree(self):
         """A base that is somebody's own tree is left out, with what checks it."""
@@ -97,18 +102,8 @@ class Check(KernelCase):
         table = self.root / "bases.toml"
         put(table, re.sub("(?m)^url .*\n", "", table.read_text()))
         status, lines = self.check()
-        self.assertEqual((status, self.asked[-1]), (0, "v0: variants"))
-        self.assertNotIn("v1: lint", self.asked)
-        self.assertIn("skip - v1 # its source is your own tree: 'make check BASE=v1 KDIR=...' checks it", lines)
-
-    def test_one_base(self):
-        """A base that is named is checked as a whole, and no other one."""
-        for on in (self.on, self.other):
-            self.kept("alpha", on)
-        self.assertEqual(self.check("--base", "v1")[0], 0)
-        self.assertEqual(self.asked, ["all: tests", "all: scripts", "v1: lint", "v1: litmus",
-                                      "v1: trace, alpha+of alpha, tools, v1+1", "v1: debug, alpha, v1+1",
-                                      "v1: variants"])
+        self.assertEqual(status, 0)
+        self.assertTrue([line for line in lines if "make check BASE=v1 KDIR=..." in line])
 
     def test_nothing_there(self):
         """A base without series is refused before anything is done."""
@@ -124,26 +119,38 @@ class Check(KernelCase):
             self.kept("alpha", on)
         with mock.patch.object(check, "repository", side_effect=project.Failure("no mirror")):
             status, lines = self.check()
-        self.assertEqual(status, 1)
-        self.assertEqual(self.asked, ["all: tests", "all: scripts"])
-        for words in ("lint of v0", "lint of v1", "kernels of v0", "kernels of v1"):
+        self.assertEqual((status, self.asked), (1, ["all: tests", "all: scripts"]))
+        for words in ("quick check of v0", "quick check of v1"):
             self.assertIn(f"not ok - {words} # no mirror", lines)
-        self.assertEqual(lines[-1], "2 passed, 4 failed, 0 skipped")
 
     def test_series_do_not_stack(self):
-        """Series of another base that do not go together are one failure."""
-        for on in (self.on, self.other):
-            self.kept("alpha", on)
+        """Series that do not go together are one failure, after which no guest
+        is booted with them."""
+        for name in ("alpha", "beta"):
+            self.kept(name, self.on)
 
         def apply(_repo, on, chosen):
-            if on == self.other:
+            if len(chosen) > 1:
                 raise project.Failure("the hunk does not match")
             return on.name
 
         with mock.patch.object(check, "apply", apply):
             status, lines = self.check()
-        self.assertEqual(status, 1)
-        self.assertIn("not ok - v1: alpha: git am # the hunk does not match", lines)
+        self.assertEqual((status, self.asked), (1, ["all: tests", "all: scripts"]))
+        self.assertIn("not ok - alpha+beta: git am # the hunk does not match", lines)
+
+    def test_minutes(self):
+        """A limit is a number of minutes, one or more."""
+        self.kept("alpha", self.on)
+        for text in ("0", "-1", "many"):
+            with self.assertRaises(SystemExit), mock.patch("sys.stderr"):
+                self.check("--minutes", text)
+
+    def test_slowest(self):
+        """The slowest tests are listed in the end, the longest first."""
+        results = [Result(f"t{number}", PASSED, "", float(number)) for number in range(20)]
+        self.assertEqual(check.slowest(results).splitlines()[::9], ["     19 s  t19", "     10 s  t10"])
+        self.assertEqual(check.slowest([Result("a", PASSED)]), "")
 
 
 class Budget(KernelCase):
@@ -151,8 +158,7 @@ class Budget(KernelCase):
 
     def setUp(self):
         super().setUp()
-        self.now, self.has = 600.0, set()
-        self.built, self.refusals = [], []
+        self.now, self.has, self.built = 600.0, set(), []
         for module, name, fake in (
                 (check.time, "monotonic", lambda: self.now),
                 (check, "cached", lambda _repo, _on, _revision, config: config in self.has),
@@ -161,28 +167,23 @@ class Budget(KernelCase):
                 (check, "guest", lambda _image, _tests, name, *_, **_more: [Result(name, PASSED)])):
             self.enterContext(mock.patch.object(module, name, fake))
 
-    def guest(self, budget: check.Budget) -> Result:
+    def guest(self, budget: check.Budget, only: tuple[str, ...] = ()) -> Result:
         """The result of a debug guest."""
-        (result,) = check.kselftest_guest(self.on, self.dir, "HEAD", "debug", ["alpha"], "patched", "tcg", budget)
+        (result,) = check.kselftest_guest(self.on, self.dir, "HEAD", "debug", ["alpha"], "patched",
+                                          check.Run("tcg", False, budget), only)
         return result
 
-    def variants(self, *_args, refusal: str, **_more) -> list[Result]:
-        """What variants.series() gives."""
-        self.refusals.append(refusal)
-        return []
-
     def test_unlimited(self):
-        """Who says nothing has all the time, and the cache is not asked."""
+        """Who says nothing has all the time; a guest has an hour."""
         budget = check.Budget()
         self.now += 1e6
-        with mock.patch.object(check, "cached", side_effect=AssertionError):
-            self.assertEqual(self.guest(budget), Result("kselftests debug", PASSED))
-        self.assertEqual(budget.refusal(10 ** 6), "")
+        self.assertEqual(self.guest(budget), Result("kselftests debug", PASSED))
+        self.assertEqual((budget.refusal(10 ** 6), budget.patience()), ("", check.GUEST_PATIENCE))
 
     def test_guest(self):
         """A guest that would not end in time is skipped, and its kernel not
         built; one whose kernel is there takes less."""
-        needed = check.GUEST_MINUTES["debug"]
+        needed = check.GUEST_MINUTES
         for has, minutes, spent, ran in (({"debug"}, needed, 0, True), ({"debug"}, needed + 1, 2, False),
                                          (set(), needed, 0, False), (set(), needed + check.BUILD_MINUTES, 0, True)):
             with self.subTest(has=has, minutes=minutes):
@@ -193,30 +194,71 @@ class Budget(KernelCase):
                 result = self.guest(budget)
                 self.assertEqual((result.verdict, self.built), (PASSED, ["debug"]) if ran else (SKIPPED, []))
                 if not ran:
-                    self.assertIn(f"{minutes - spent} of {minutes} are left: 'make check'", result.why)
+                    self.assertIn(f"{minutes - spent} of {minutes} are left", result.why)
 
-    def test_over(self):
-        """Less than no time is none."""
-        budget = check.Budget(5)
+    def test_patience(self):
+        """A guest that hangs is ended when the time is over."""
+        budget = check.Budget(20)
+        self.now += 15 * 60
+        self.assertEqual(budget.patience(), 300)
         self.now += 3600
-        self.assertIn("0 of 5 are left", budget.refusal(1))
+        self.assertEqual(budget.patience(), 0)
+        self.assertIn("0 of 20 are left", budget.refusal(1))
 
-    def test_option(self):
-        """--minutes says how many, for the other configurations, too."""
-        self.topic("alpha")
-        put(self.root / "patches/alpha/v0/0001-x.patch", "")
-        for minutes, refused in (("5", True), ("5000", False)):
-            self.refusals.clear()
-            with mock.patch.object(sys, "argv", ["check.py", "--minutes", minutes]), \
-                    mock.patch.object(check, "tooling", list), mock.patch.object(check.lint, "scripts", list), \
-                    mock.patch.object(check.lint, "lint", lambda *_: []), \
-                    mock.patch.object(check.herd, "series", lambda *_: []), \
-                    mock.patch.object(check, "repository", lambda *_: self.dir), \
-                    mock.patch.object(check, "apply", lambda *_: "HEAD"), \
-                    mock.patch.object(check.variants, "series", self.variants):
-                self.assertEqual(check.main(), 0)
-            self.assertEqual([bool(one) for one in self.refusals], [refused])
-            self.assertEqual(self.built, [] if refused else ["trace", "debug"])
+    def test_list(self):
+        """A test that is named and is not there fails, so that none is left
+        out in silence."""
+        self.has = {"debug"}
+        put(self.dir / "kselftest-list.txt", "alpha:one\nalpha:two\n")
+        self.assertEqual(self.guest(check.Budget(), ("alpha:two",)).verdict, PASSED)
+        self.assertIn("no test alpha:three", self.guest(check.Budget(), ("alpha:two", "alpha:three")).why)
+
+
+class Guest(KernelCase):
+    """check.guest(): what a guest leaves becomes results, which are kept."""
+
+    def setUp(self):
+        super().setUp()
+        self.ktap, self.console, self.lockdep, self.boots = "1..1\nok 1 a\n", "all quiet\n", "", 0
+        self.tests = put(self.dir / "tests/run_kselftest.sh", "").parent
+        put(self.root / "scripts/trace/check.sh", "")
+        self.enterContext(mock.patch.object(check, "ROOT", self.root))
+        self.enterContext(mock.patch.object(check.um, "boot", self.boot))
+
+    def boot(self, _image, path, _script, timeout, label):
+        """A User-Mode Linux guest."""
+        self.boots += 1
+        for name, text in (("ktap", self.ktap), ("console.log", self.console), ("lockdep_stats", self.lockdep)):
+            put(path / name, text)
+        return guest.Ran(0, path)
+
+    def guest(self, script: str = "true", fresh: bool = False) -> list[tuple[str, str]]:
+        """Name and verdict of each result."""
+        found = check.guest(mock.Mock(config="um", path=Path("/kernel")), self.tests, "um", script,
+                            check.Run("auto", fresh, check.Budget()))
+        return [(one.name, one.verdict) for one in found]
+
+    def test_remembered(self):
+        """What passed is booted again only with another script, or if asked."""
+        good = [("um: a", PASSED), ("um: the kernel's log", PASSED)]
+        self.assertEqual([self.guest(), self.guest()], [good, good])
+        self.assertEqual(self.boots, 1)
+        self.guest("another")
+        self.guest(fresh=True)
+        self.assertEqual(self.boots, 3)
+
+    def test_failures(self):
+        """A test that fails, a report in the log, and lockdep that has switched
+        itself off are failures, and are not remembered."""
+        for name, text, failed in (("ktap", "1..1\nnot ok 1 a\n", "um: a"), ("ktap", "", "um: KTAP"),
+                                   ("console", "WARNING: at fs/pipe.c:1\n", "um: the kernel's log"),
+                                   ("lockdep", " debug_locks:        0\n", "um: the kernel's log")):
+            with self.subTest(name=name, text=text), mock.patch.object(self, name, text):
+                for _ in range(2):
+                    self.assertIn((failed, FAILED), self.guest())
+        self.assertEqual(self.boots, 8)
+        with mock.patch.object(self, "lockdep", " lock-classes: 9\n debug_locks:        1\n"):
+            self.assertEqual(self.guest()[-1], ("um: the kernel's log", PASSED))
 
 
 class Told(KernelCase):

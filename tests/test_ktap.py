@@ -50,10 +50,12 @@ class Parse(unittest.TestCase):
         ])
 
     def test_skip_is_not_a_pass_nor_not_ok_a_skip(self):
-        """A 'not ok' with SKIP behind it is still a failure; xfail passes."""
+        """A 'not ok' with SKIP behind it is still a failure; what was expected
+        to fail counts as skipped."""
         self.assertEqual([one.verdict for one in parse(
             "1..3\nok 1 a # skip lower case\nnot ok 2 b # SKIP odd\nok 3 c # XFAIL known\n")],
-            [SKIPPED, FAILED, PASSED])
+            [SKIPPED, FAILED, SKIPPED])
+        self.assertEqual(parse("ok 1 # XFAIL foo\n"), [Result("foo", SKIPPED, "XFAIL")])
 
     def test_skip_before_the_name(self):
         """kselftest.h says SKIP first, and then which test and why."""
@@ -80,7 +82,24 @@ class Parse(unittest.TestCase):
         """Fewer results than the runner planned is a failure."""
         found = parse("1..3\nok 1 a\nok 2 b\n")
         self.assertEqual([one.verdict for one in found], [PASSED, PASSED, FAILED])
-        self.assertIn("3 planned", found[2].why)
+        self.assertIn("2 of 3", found[2].why)
+
+    def test_surplus_and_repeated(self):
+        """More results than were planned, and a number that comes twice, are
+        failures, at every level."""
+        for text, why in (("1..1\nok 1 a\nok 2 b\n", "2 of 1"), ("ok 1 a\nok 1 b\n", "result 1 came 2 times"),
+                          ("1..1\n# 1..1\n# ok 1 a\n# ok 2 b\nok 1 s: x: t\n", "2 of 1"),
+                          ("1..1\n# ok 3 a\n# ok 3 b\nok 1 s: x: t\n", "result 3 came 2 times")):
+            found = parse(text)
+            self.assertEqual([one.verdict for one in found], [PASSED, PASSED, FAILED], text)
+            self.assertIn(why, found[-1].why)
+
+    def test_times(self):
+        """A stamp before a line says when it came; a result took the time since
+        the one before, or since the plan."""
+        found = parse("100.5 1..2\n103.5 ok 1 a\n104.0 # 1..1\n106.25 # ok 1 sub\n106.50 ok 2 s: x: t\n")
+        self.assertEqual([(one.name, one.seconds) for one in found], [("a", 3.0), ("t: sub", 2.25)])
+        self.assertEqual([one.seconds for one in parse("1..1\nok 1 a\n")], [0])
 
     def test_kept_plan_adds_nothing(self):
         """A plan that was kept gives no result of its own."""

@@ -49,6 +49,17 @@ class Tables(KernelCase):
             with self.fails("bases.toml, base v0,", said):
                 project.bases()
 
+    def test_bases_no_table(self):
+        """What is no TOML, or has another kind of value, is told in a sentence."""
+        table = self.root / "bases.toml"
+        good = table.read_text()
+        for text, said in (("what is this\n", "cannot read"), ("base = 3\n", "no tables of bases"), ("", "no tables"),
+                           (good.replace('tag = "v9.1.2"', "tag = 3"), "a 'tag' that is no string"),
+                           (good.replace("reference = true", 'reference = "yes"'), "no true or false")):
+            put(table, text)
+            with self.subTest(said), self.fails("bases.toml", said):
+                project.bases()
+
     def test_unknown_topic(self):
         """An unknown topic is one sentence with the known ones."""
         self.topic("alpha")

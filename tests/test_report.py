@@ -37,6 +37,22 @@ class Cells(Case):
         self.assertEqual(report.change({"patched": 1}), "")
 
 
+class Summary(Case):
+    """report.read_summary()."""
+
+    def test_bad(self):
+        """What is no JSON, no list, or no row is told in one sentence."""
+        good = cell("allocs", "64KiB", baseline=14.0)
+        for text, words in (("{", ("cannot read", "make bench")), ("{}", ("no list",)), ("[1]", ("row 1", "'topic'")),
+                            (json.dumps([good, {**good, "evidence": "guess"}]), ("row 2", "'guess'", "counter")),
+                            (json.dumps([{name: good[name] for name in good if name != "unit"}]), ("row 1", "'unit'")),
+                            (json.dumps([{**good, "metric": "a/b"}]), ("row 1", "metric")),
+                            (json.dumps([{**good, "values": 3}]), ("row 1", "values"))):
+            with self.subTest(text=text), self.fails("summary.json", *words):
+                report.read_summary(put(self.dir / "summary.json", text))
+        self.assertEqual(report.read_summary(put(self.dir / "summary.json", json.dumps([good]))), [good])
+
+
 class Table(Case):
     """report.table()."""
 

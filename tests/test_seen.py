@@ -2,9 +2,8 @@
 """Results that are remembered."""
 
 import os
-from unittest import mock
 
-from support import Case, put
+from support import Case
 
 # isort: split
 import project
@@ -97,26 +96,3 @@ class Results(Case):
             self.assertEqual(self.ask(GOOD, "x"), GOOD)
             self.assertEqual(seen.recall(path), GOOD)
         self.assertEqual((self.runs, len(self.kept())), (6, 1))
-
-
-class Sources(Case):
-    """seen.sources()."""
-
-    def test_imports(self):
-        """A script counts with what it imports, and that with what it does;
-        what it imports within a function does not."""
-        self.enterContext(mock.patch.object(seen, "SCRIPTS", self.dir))
-        put(self.dir / "a.py", "import os\nfrom b import x\n")
-        put(self.dir / "b.py", "import a\nimport c\n\ndef f():\n    import d\n")
-        put(self.dir / "c.py", "C = 1\n")
-        put(self.dir / "d.py", "D = 1\n")
-        self.assertEqual(seen.sources("a"), [(self.dir / f"{name}.py").read_text() for name in "abc"])
-        self.assertEqual(seen.sources("d"), ["D = 1\n"])
-
-    def test_committed(self):
-        """The checks that are remembered count with what builds."""
-        for module in ("lint", "variants"):
-            text = seen.sources(module)
-            for name in (module, "build", "tree", "project", "ktap", "seen"):
-                self.assertIn((seen.SCRIPTS / f"{name}.py").read_text(), text, (module, name))
-            self.assertNotIn((seen.SCRIPTS / "mail.py").read_text(), text)

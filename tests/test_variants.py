@@ -400,7 +400,10 @@ class Compare(KernelCase):
             return self.log.read_text() != before
 
         self.assertEqual([builds(), builds(), builds(fresh=True), builds()], [True, False, True, False])
-        put(self.dir / "kconfig/variants/two.config", "# another\nCONFIG_C=y\n")
+        two = self.dir / "kconfig/variants/two.config"
+        put(two, two.read_text() + "# a comment\n")
+        self.assertFalse(builds())
+        put(two, two.read_text() + "# CONFIG_Z is not set\n")
         self.assertEqual([builds(), builds()], [True, False])
         self.fake("gcc", "echo gcc 13\n")
         self.assertEqual([builds(), builds()], [True, False])

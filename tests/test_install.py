@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Installing packages, without installing any."""
+
+import os
+import signal
+import subprocess
+import sys
+from unittest import mock
+
+from support import SCRIPTS, Case, put
+
+# isort: split
+import install
+import project
+
+
+class Need(Case):
+    """install.need() with an apt-get that is a shell script."""
+
+    def setUp(self):
+        super().setUp()
+        self.log = self.dir / "apt"
+        self.fake("apt-get", f'echo "$@" >> {self.log}\n')
+        self.enterContext(mock.patch.object(install, "missing", lambda names: [n for n in names if n in self.gone]))
+        self.enterContext(mock.patch.object(install.os, "geteuid", lambda: 0))
+        self.gone = {"git", "qemu-system-x86", "sparse"}
+
+    def test_groups(self):
+        """What is missing of the groups is installed, and no more; nothing is
+        run where all is there."""
+        install.need("source", "build")
+        self.assertEqual(self.log.read_text().splitlines(),
+                         ["update", "install -y --no-install-recommends git"])
+        self.log.unlink()
+        self.gone.clear()
+        install.need(*install.PACKAGES)
+        self.assertFalse(self.log.exists())
+
+    def test_no_root(self):
+        """Without root and sudo, the command that installs them is named."""
+        with mock.patch.object(install.os, "geteuid", lambda: 1000), \
+                mock.patch.object(install.shutil, "which", lambda _name: None), \
+                self.fails("apt-get install git sparse"):
+            install.need("source", "lint")
+        self.assertFalse(self.log.exists())
+
+
+class Interrupted(Case):
+    """project.logged() when the user interrupts it."""
+
+    def interrupted(self, more: str) -> bool:
+        """Whether a program that logged() runs with the arguments @more has
+        come to its end after an interrupt."""
+        done = self.dir / "done"
+        done.unlink(missing_ok=True)
+        self.fake("slow", f"echo begun\nsleep 2\necho done > {done}\n")
+        program = put(self.dir / "program.py", f"import sys; sys.path.insert(0, {str(SCRIPTS)!r})\n"
+                      "import project\nfrom pathlib import Path\n"
+                      f"project.run(lambda: project.logged('slow', ['slow'], Path('{self.dir}/log'){more}))\n")
+        with subprocess.Popen([sys.executable, program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              start_new_session=True) as child:
+            while not (self.dir / "log").exists() or not (self.dir / "log").read_text():
+                pass
+            os.killpg(child.pid, signal.SIGINT)
+            self.assertNotEqual(child.wait(), 0)
+        (self.dir / "log").unlink()
+        return done.exists()
+
+    def test_finish(self):
+        """What has to finish is waited for, and anything else is ended: a
+        package manager that is stopped half-way leaves a broken system."""
+        self.assertEqual([self.interrupted(", finish=True"), self.interrupted("")], [True, False])
+
+
+class Makefile(Case):
+    """What make hands to the steps."""
+
+    def given(self, *words: str) -> list[str]:
+        """The arguments of the step that `make @words` runs."""
+        self.fake("steps", 'printf "%s\\n" "$@"\n')
+        return subprocess.run(["make", "-s", "-C", SCRIPTS.parent, "PYTHON=steps", *words], check=True,
+                              capture_output=True, text=True).stdout.splitlines()
+
+    def test_quoted(self):
+        """Spaces and what the shell takes for its own reach the step as they
+        are."""
+        odd = f"a b; touch {self.dir}/ran $HOME \"'"
+        self.assertEqual(self.given("bench", f"TOPIC={odd.replace('$', '$$')}", "OUT=c d", "CPUS=x"),
+                         ["scripts/bench.py", "--topic", odd, "--cpus", "x", "--out", "c d"])
+        self.assertEqual(self.given("report", "RESULTS=a b"), ["scripts/report.py", "a b"])
+        self.assertEqual(self.given("check-full", "MINUTES=5", "BASE=v0"),
+                         ["scripts/check.py", "--base", "v0", "--minutes", "5", "--full"])
+        self.assertFalse((self.dir / "ran").exists())
+
+
+class Arguments(Case):
+    """project.at_least() and project.room_for_builds()."""
+
+    def test_numbers(self):
+        """Whole numbers within the limits."""
+        self.assertEqual([project.at_least(1)("1"), project.at_least(1, 4)("4")], [1, 4])
+        for kind, text in ((project.at_least(1), "0"), (project.at_least(1), "-1"), (project.at_least(1), "2.5"),
+                           (project.at_least(1), "many"), (project.at_least(1, 4), "5"), (project.at_least(1), "")):
+            with self.assertRaisesRegex(project.argparse.ArgumentTypeError, "not a whole number"):
+                kind(text)
+
+    def test_room(self):
+        """What is needed is said before anything begins: more without builds."""
+        for there, built, refused in ((20, False, False), (10, False, True), (10, True, False), (2, True, True)):
+            with self.subTest(there=there, built=built), \
+                    mock.patch.object(project, "free", lambda _path, there=there: there << 30):
+                if built:
+                    (project.cache() / "build").mkdir(exist_ok=True)
+                if refused:
+                    with self.fails(f"{there} GB free", "make check takes", "XDG_CACHE_HOME"):
+                        project.room_for_builds("make check")
+                else:
+                    project.room_for_builds("make check")

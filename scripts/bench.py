@@ -185,10 +185,8 @@ def bench(on: Base, one: Topic, args: argparse.Namespace, out: Path) -> None:
     # Only from the cache: all of them were built by now.
     kernels = [(name, compared[name], image) for config in configs
                for name, image in build_sides(one, compared, config).items()]
-    kept = out / "raw" / one.name
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(kept, ignore_errors=True)
-    shutil.copytree(raw, kept)
+    say(f"bench: what the benchmarks printed is in {raw}")
+    out.mkdir(parents=True, exist_ok=True)
     write_json(out / f"environment-{one.name}.json", environment(on, accel, kernels))
     summary = out / "summary.json"
     others = [cell for cell in read_summary(summary) if cell["topic"] != one.name] if summary.exists() else []

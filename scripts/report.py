@@ -130,8 +130,8 @@ def read_summary(path: Path) -> list[dict]:
 
 
 def write(out: Path) -> Path:
-    """Write report.md and the plots of the results directory @out; Failure
-    where there is no summary."""
+    """Write report.md and a plot of each topic's first metric into the results
+    directory @out; Failure where there is no summary."""
     summary = out / "summary.json"
     if not summary.exists():
         raise Failure(f"{summary} is missing: 'make bench' writes it")
@@ -150,13 +150,12 @@ def write(out: Path) -> Path:
             part = [cell for cell in own if cell["evidence"] == evidence]
             if part:
                 lines += [f"### {heading}", "", CONDITIONS[evidence], "", *table(part), ""]
-        first = known[name].metric if name in known else own[0]["metric"]
-        for metric in dict.fromkeys([first, *(cell["metric"] for cell in own if cell["evidence"] != "timed")]):
-            part = [cell for cell in own if cell["metric"] == metric and cell["evidence"] != "timed"]
-            if part:
-                path = out / f"{name}-{metric}.svg"
-                plot(part, f"{name}: {metric}", path)
-                lines += [f"![{metric}]({path.name})", ""]
+        metric = known[name].metric if name in known else own[0]["metric"]
+        part = [cell for cell in own if cell["metric"] == metric]
+        if part:
+            path = out / f"{name}-{metric}.svg"
+            plot(part, f"{name}: {metric}", path)
+            lines += [f"![{metric}]({path.name})", ""]
     report = out / "report.md"
     report.write_text("\n".join(lines).rstrip() + "\n")
     return report

@@ -80,7 +80,6 @@ class Revisions(KernelCase):
         out = self.bench(measured)
         with self.assertRaises(KeyboardInterrupt):
             self.bench(mock.Mock(side_effect=KeyboardInterrupt))
-        self.assertEqual((out / "raw/alpha/x/output.log").read_text(), "first")
         self.assertEqual(json.loads((out / "summary.json").read_text()), [{"topic": "alpha", "value": 1}])
 
     def test_built_of(self):

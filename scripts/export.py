@@ -18,7 +18,7 @@ from fetch import repository
 from install import need
 from project import (GIT_IDENTITY, ROOT, Base, Failure, Topic, arguments, base, chosen_topics, need_series, output,
                      run, say, topic, topics)
-from tree import apply, edit_tree, stacked
+from tree import apply, edit_tree
 
 # What the series change or add below the former, and what they add below the
 # latter, is mirrored.
@@ -145,9 +145,6 @@ def main() -> None:
     if output("git", "-C", tree, "status", "--porcelain", "--untracked-files=no"):
         raise Failure(f"{tree} has changes that are not committed: commit them to the patch they belong to "
                       "(git commit --fixup, git rebase -i --autosquash), then export")
-    if one.prerequisites:
-        raise Failure(f"topic '{one.name}' builds on {', '.join(p.name for p in stacked([one], on)[:-1])}: "
-                      "export knows series on the plain base only")
     head = output("git", "-C", tree, "rev-parse", "HEAD")
     if head == output("git", "-C", tree, "rev-parse", on.tag + "^{commit}"):
         raise Failure(f"{tree} has no commits on {on.tag}: there is nothing to export")

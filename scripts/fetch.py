@@ -9,14 +9,13 @@ goes on where it stopped; an interrupted import starts again.
 
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 from project import (GIT_IDENTITY, Base, Failure, Topic, arguments, base, bases, cache, listed, lock, logged, output,
-                     run, say, sha256, topic, topics)
+                     run, say, sha256, topics)
 
 
 def mirrors() -> list[str]:
@@ -100,18 +99,10 @@ def download(base: Base) -> Path:
 
 def touched_blobs(base: Base) -> dict[str, str]:
     """The blob id on @base of each file that some series changes there, from
-    the patches' index lines: the first patch that names a file counts.  A
-    topic that builds on others says nothing of the base where they do."""
+    the patches' index lines: the first patch that names a file counts."""
     blobs: dict[str, str] = {}
-    def named(one: Topic) -> set[str]:
-        """The files that the prerequisites of @one change, and theirs."""
-        below = [topic(name) for name in one.prerequisites]
-        return {path for other in below for patch in other.patches(base)
-                for path in re.findall(r"^diff --git a/(\S+) ", patch.read_text(errors="replace"), re.M)
-                }.union(*(named(other) for other in below))
-
     for one in topics().values():
-        seen = named(one)
+        seen = set()
         for patch in one.patches(base):
             path = None
             for line in patch.read_text(errors="replace").splitlines():

@@ -24,7 +24,7 @@ from fetch import repository
 from install import TOOLS, need, search_path, tool
 from ktap import FAILED, PASSED, Result, count, shown
 from project import ROOT, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say
-from tree import apply, commit_of, stacked, tree_of, worktree
+from tree import apply, commit_of, tree_of, worktree
 
 # Raise these when what texts(), or what builds(), finds wrong changes: their
 # results are remembered.
@@ -216,8 +216,7 @@ def written(one: Topic, on: Base, repo: Path, head: str, fresh: bool) -> Iterato
     series applied, @fresh: look also at what was seen to pass."""
     with lock(f"{repo.name}-apply"):
         tree = worktree(repo, "apply", head)
-        if stacked([one], on) == [one]:
-            yield from committed(one, on, tree, head)
+        yield from committed(one, on, tree, head)
         yield from seen.results(f"lint: text of {one.name} on {on.name}", text_matters(one, on, repo),
                                 lambda: texts(one, on, tree), fresh)
 

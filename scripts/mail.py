@@ -18,7 +18,7 @@ from install import need
 from kernelscripts import maintainers
 from project import (GIT_PLAIN, Base, Failure, Topic, arguments, at_least, base, lock, need_series, output, run, say,
                      topic, topics)
-from tree import am, commit_of, stacked, worktree
+from tree import am, commit_of, worktree
 
 ADDRESSES = ("From", "To", "Cc")
 FIELD = re.compile(r"^([\w-]+): (.*(?:\n[ \t].*)*)", re.M)
@@ -102,8 +102,6 @@ def compose(message: str, to: list[str], cc: list[str]) -> str:
 def messages(repo: Path, on: Base, one: Topic, form: Form) -> list[str]:
     """The cover letter and the patches of the series as mails."""
     env = identity(form.sender)
-    if len(stacked([one], on)) > 1:
-        raise Failure(f"topic '{one.name}' builds on {', '.join(one.prerequisites)}: submit those first")
     subject, text = blurb(one.cover(on))
     with lock(f"{repo.name}-mail"), tempfile.TemporaryDirectory() as scratch:
         tree = worktree(repo, "mail", commit_of(repo, on.tag))

@@ -111,12 +111,9 @@ class Topic:
     """One patches/<topic>/series.toml."""
 
     name: str
-    title: str
     summary: str
     kselftest: str
-    benchmark: str
     metric: str
-    prerequisites: tuple[str, ...] = ()
     neighbours: tuple[str, ...] = ()
     native: tuple[str, ...] = ()
     emulated: tuple[str, ...] = ()

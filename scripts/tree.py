@@ -47,25 +47,6 @@ def tree_of(repo: Path, revision: str) -> str:
     return output("git", "--git-dir", repo, "rev-parse", revision + "^{tree}")
 
 
-def stacked(chosen: list[Topic], base: Base) -> list[Topic]:
-    """@chosen with their prerequisites before them, each once.
-
-    Raises Failure for a topic without a series for @base.
-    """
-    order: list[Topic] = []
-
-    def add(one: Topic) -> None:
-        """Put @one behind what it builds on, once."""
-        for name in one.prerequisites:
-            add(topic(name))
-        if one not in order:
-            order.append(one)
-
-    for one in chosen:
-        add(one)
-    return [need_series(one, base) for one in order]
-
-
 def explain(one: Topic, base: Base, patch: Path, message: str) -> str:
     """One sentence for a patch of the series of @one for @base that `git am`
     refused, from its messages: the file, the hunk's line, what to do."""
@@ -89,7 +70,7 @@ def apply(repo: Path, base: Base, chosen: list[Topic], place: str = "apply") -> 
     so the second call is immediate.  Raises Failure naming the patch, file
     and hunk that do not apply; the worktree is left clean.
     """
-    order = stacked(chosen, base)
+    order = [need_series(one, base) for one in chosen]
     patches = [(one, patch) for one in order for patch in one.patches(base)]
     digest = hashlib.sha256(commit_of(repo, base.tag).encode())
     for _, patch in patches:

@@ -51,11 +51,8 @@ esac
 
 PIPE = "".join(f"line {number}\n" for number in range(1, 31))
 
-SERIES = """title = "{name}: a fake series"
-summary = "A fake series"
-prerequisites = {prerequisites}
+SERIES = """summary = "A fake series"
 kselftest = "{name}"
-benchmark = "{name}_bench"
 metric = "count"
 
 [base."v0"]
@@ -189,19 +186,17 @@ class KernelCase(Case):
             fetch.store(self.kdir, self.on, repo)
         return repo
 
-    def topic(self, name: str, prerequisites: tuple[str, ...] = (), merged: str = "", status: str = "complete",
-              more: str = "") -> project.Topic:
+    def topic(self, name: str, merged: str = "", status: str = "complete", more: str = "") -> project.Topic:
         """A topic of the temporary checkout, without patches yet; @more is
         added to its series.toml."""
         put(self.root / "patches" / name / "series.toml",
-            SERIES.format(name=name, prerequisites=list(prerequisites), merged=merged, status=status) + more)
+            SERIES.format(name=name, merged=merged, status=status) + more)
         return project.topic(name)
 
-    def series(self, name: str, *edits: tuple[str, str, str], start: str = "HEAD",
-               prerequisites: tuple[str, ...] = ()) -> project.Topic:
+    def series(self, name: str, *edits: tuple[str, str, str], start: str = "HEAD") -> project.Topic:
         """A topic with one patch for each of @edits (path, old, new), made on
         the revision @start of the fake kernel and kept there as branch @name."""
-        one = self.topic(name, prerequisites)
+        one = self.topic(name)
         git("checkout", "-q", "-b", name, start, cwd=self.kdir)
         begin = git("rev-parse", "HEAD", cwd=self.kdir)
         for number, (path, old, new) in enumerate(edits, 1):

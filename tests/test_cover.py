@@ -7,7 +7,7 @@ from support import Case
 import cover
 from project import Topic
 
-ONE = Topic(name="pipe", title="", summary="", kselftest="pipes", benchmark="", metric="")
+ONE = Topic(name="pipe", summary="", kselftest="pipes", metric="")
 GOOD = """What the series does, in a paragraph. Costs are below.
 
 Results

@@ -231,19 +231,6 @@ class Kdir(KernelCase):
         self.assertEqual(fetch.touched_blobs(self.on),
                          {"fs/pipe.c": git("rev-parse", "main:fs/pipe.c", cwd=self.kdir)})
 
-    def test_touched_blobs_with_prerequisites(self):
-        """A topic that builds on another says nothing of the files that the
-        other one changes, but names its own, whatever their order."""
-        put(self.kdir / "fs/other.c", "other\n")
-        self.commit_kdir("one more file")
-        git("checkout", "-q", "alpha", cwd=self.kdir)
-        git("rebase", "-q", "main", cwd=self.kdir)
-        for name in ("aardvark", "zeta"):
-            self.series(name, ("fs/pipe.c", "line seven\n", "line 7.0\n"), ("fs/other.c", "other\n", "mine\n"),
-                        start="alpha", prerequisites=("alpha",))
-        wanted = {path: git("rev-parse", f"main:{path}", cwd=self.kdir) for path in ("fs/pipe.c", "fs/other.c")}
-        self.assertEqual(fetch.touched_blobs(self.on), wanted)
-
     def test_other_release(self):
         """Another release is named, with the one that is wanted."""
         put(self.kdir / "Makefile", (self.kdir / "Makefile").read_text().replace("SUBLEVEL = 2", "SUBLEVEL = 3"))

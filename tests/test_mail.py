@@ -266,12 +266,6 @@ class Mbox(SeriesCase):
         git("am", "-q", split / "0002", split / "0003", cwd=clone)
         self.assertEqual(git("rev-parse", "HEAD^{tree}", cwd=clone), git("rev-parse", "alpha^{tree}", cwd=self.kdir))
 
-    def test_prerequisites(self):
-        """A series that builds on another one cannot be sent before it."""
-        beta = self.series("beta", ("fs/pipe.c", "line 3\n", "line three\n"), start="alpha", prerequisites=("alpha",))
-        with self.fails("'beta'", "alpha"):
-            mail.messages(self.repo, self.on, beta, FORM)
-
     def test_series_is_stored_unsigned(self):
         """Nothing of the submitter is left in patches/."""
         before = [path.read_text() for path in self.one.patches(self.on)]

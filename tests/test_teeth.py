@@ -10,7 +10,7 @@ import teeth
 from ktap import FAILED, PASSED, SKIPPED
 from project import CONFIGS, Topic, bases, topics
 
-ONE = Topic(name="filemap", title="", summary="", kselftest="filemap", benchmark="", metric="")
+ONE = Topic(name="filemap", summary="", kselftest="filemap", metric="")
 CASE = teeth.Case(name="nothing counted", command="./race -t truncate", knobs={"race/skip": 2}, fails=True)
 
 

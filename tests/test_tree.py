@@ -119,18 +119,6 @@ class Apply(KernelCase):
         self.assertNotIn("\n", caught.message)
         self.assertEqual(git("status", "--porcelain", cwd=project.cache() / "tree/v0/apply"), "")
 
-    def test_prerequisites(self):
-        """A topic comes after what it builds on, each once."""
-        first = self.series("zeta", SEVEN)
-        second = self.series("beta", ("fs/pipe.c", "line seven\n", "line VII\n"), start="zeta",
-                             prerequisites=("zeta",))
-        third = self.series("alpha", ("fs/pipe.c", "line VII\n", "line Seven\n"), start="beta",
-                            prerequisites=("beta", "zeta"))
-        for chosen in ([third], [third, first], [first, second, third], [second, third]):
-            self.assertEqual(tree.stacked(chosen, self.on), [first, second, third])
-        self.assertEqual(self.show(tree.apply(self.repo, self.on, [second]))[6], "line VII")
-        self.assertEqual(self.show(tree.apply(self.repo, self.on, [third]))[6], "line Seven")
-
     def test_neighbours(self):
         """Series that change neighbouring lines stack, in either order, which
         `git am` by itself refuses; one that is applied alone has to fit."""
@@ -158,19 +146,6 @@ class Apply(KernelCase):
             put(path, path.read_text().replace("line three", "line 3"))
             with self.fails("held.patch of alpha", "make tree"):
                 tree.variant(repo, self.on, one, "held")
-
-    def test_prerequisite_without_patches(self):
-        """A prerequisite that has no patches for the base is named."""
-        self.topic("zeta")
-        one = self.series("alpha", SEVEN, prerequisites=("zeta",))
-        with self.fails("'zeta'"):
-            tree.stacked([one], self.on)
-
-    def test_unknown_prerequisite(self):
-        """So is one that does not exist."""
-        one = self.series("alpha", SEVEN, prerequisites=("omega",))
-        with self.fails("'omega'", "alpha"):
-            tree.stacked([one], self.on)
 
 
 class Worktree(KernelCase):

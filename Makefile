@@ -15,7 +15,7 @@ fresh = $(if $(FRESH),--fresh)
 need-topic = $(if $(TOPIC),,$(error give a topic, for instance 'make $@ TOPIC=pipe'))
 step = @$(PYTHON) scripts/$(1).py
 
-.PHONY: help install bench check check-full check-teeth tree export lint shell mail report clean
+.PHONY: help install bench check check-full knockout tree export lint shell mail report clean
 
 help:
 	@echo "hotpaths: patch series for the Linux kernel, and their proof"
@@ -23,7 +23,7 @@ help:
 	@echo "  make bench [TOPIC=pipe]      build baseline and patched, boot both, print the comparison"
 	@echo "  make check                   before each commit: patches, tests in two guests, touched objects"
 	@echo "  make check-full              everything, on every base; takes hours"
-	@echo "  make check-teeth TOPIC=filemap   see race tests fail where parts of the series are left out"
+	@echo "  make knockout TOPIC=filemap   see race tests fail where parts of the series are left out"
 	@echo "  make lint [TOPIC=pipe]       check patches and scripts; needs no boot"
 	@echo "  make tree TOPIC=pipe         a git tree to edit the series in"
 	@echo "  make export TOPIC=pipe       write patches/ and the mirrors from that tree"
@@ -52,9 +52,9 @@ check check-full:
 	$(call step,check) $(base) $(call given,ACCEL,--accel) $(fresh) $(call given,MINUTES,--minutes) \
 		$(if $(filter check-full,$@),--full)
 
-check-teeth:
+knockout:
 	$(need-topic)
-	$(call step,teeth) $(base) $(topic) $(call given,ACCEL,--accel)
+	$(call step,knockout) $(base) $(topic) $(call given,ACCEL,--accel)
 
 lint:
 	$(call step,lint) $(base) $(topic) $(fresh)

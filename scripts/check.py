@@ -26,12 +26,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import arm64
-import herd
+import litmus
 import lint
-import seen
-import teeth
+import memo
+import knockout
 import um
-import variants
+import configs
 from build import ARM64, UM, X86, Kernel, cached, kernel, kselftests
 from fetch import repository
 from guest import SWAP, accelerator, boot, reports, run_directory
@@ -53,7 +53,7 @@ GUEST_PATIENCE = 3600
 GUEST_MINUTES = 3
 BUILD_MINUTES = 20
 # What is touched is compiled in these where it is not compiled in all others.
-QUICK_VARIANTS = ("x86", "arm64")
+QUICK_CONFIGS = ("x86", "arm64")
 # How many of the slowest tests are listed in the end.
 SLOWEST = 10
 
@@ -187,7 +187,7 @@ def guest(image: Kernel, tests: Path, name: str, script: str, what: Run, by_turn
     trace = [path.read_text() for path in sorted((ROOT / "scripts" / "trace").iterdir())] if script == TOOLS else []
     inputs = [str(RULES), image.path.name, tests.name, script, what.accel, emulator, str(by_turns), *trace]
     return shown(replace(one, name=f"{name}: {one.name}")
-                 for one in seen.results(name, inputs, lambda: booted(image, tests, name, script, what, by_turns),
+                 for one in memo.results(name, inputs, lambda: booted(image, tests, name, script, what, by_turns),
                                          what.fresh))
 
 
@@ -286,8 +286,8 @@ def quick(on: Base, what: Run) -> Iterator[Result]:
     yield from shown(lint.quick(on, chosen, repo, what.fresh))
     yield from quick_guests(on, repo, chosen, what)
     say("check: touched objects")
-    yield from shown(variants.series(chosen, on, repo, fresh=what.fresh,
-                                     chosen=tuple(variants.VARIANTS[name] for name in QUICK_VARIANTS),
+    yield from shown(configs.series(chosen, on, repo, fresh=what.fresh,
+                                     chosen=tuple(configs.CONFIGS[name] for name in QUICK_CONFIGS),
                                      refusal=what.budget.refusal(BUILD_MINUTES)))
 
 
@@ -301,15 +301,15 @@ def full(on: Base, what: Run) -> Iterator[Result]:
     yield from shown(replace(one, name=before + one.name) for one in lint.lint(on, chosen, repo, what.fresh))
     say(f"check: {before}litmus tests")
     yield from shown(replace(one, name=before + one.name)
-                     for topic in chosen for one in herd.series(topic, on, repo))
+                     for topic in chosen for one in litmus.series(topic, on, repo))
     say(f"check: {before}other configurations")
-    yield from shown(replace(one, name=before + one.name) for one in variants.series(
+    yield from shown(replace(one, name=before + one.name) for one in configs.series(
         chosen, on, repo, fresh=what.fresh, refusal=what.budget.refusal(BUILD_MINUTES)))
     for one in chosen:
-        if teeth.available(one, on):
+        if knockout.available(one, on):
             say(f"check: {before}{one.name} with parts left out")
             yield from shown(replace(result, name=before + result.name)
-                             for result in teeth.series(one, on, repo, what.accel))
+                             for result in knockout.series(one, on, repo, what.accel))
 
 
 def told(name: str, results: Iterator[Result]) -> Iterator[Result]:
@@ -355,7 +355,7 @@ def main() -> int:
     parser.add_argument("--accel", default="auto", choices=("auto", "kvm", "tcg"), help="default: auto")
     parser.add_argument("--minutes", type=at_least(1),
                         help="end within so many: skip what would not (default: no limit)")
-    seen.argument(parser)
+    memo.argument(parser)
     args = parser.parse_args()
     what = Run(args.accel, args.fresh, Budget(args.minutes), args.kdir)
     on = base(args.base)

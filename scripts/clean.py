@@ -13,7 +13,7 @@ from pathlib import Path
 
 from project import Failure, cache, output, run, say, topics
 
-REBUILT = ("build", "kernel", "kselftest", "run", "log", "seen", "kvm.json", "unpack.part", "kdir.part")
+REBUILT = ("build", "kernel", "kselftest", "run", "log", "memo", "kvm.json", "unpack.part", "kdir.part")
 
 
 def unexported(tree: Path) -> bool:

@@ -247,13 +247,13 @@ def run_directory(name: str) -> Path:
         path = cache() / "run" / (name if number == 1 else f"{name}.{number}")
         path.parent.mkdir(exist_ok=True)
         if path not in HELD:
-            stream = open(path.with_name(path.name + ".lock"), "w")
+            lock = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_WRONLY)
             try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                stream.close()
+                os.close(lock)
                 continue
-            HELD[path] = stream
+            HELD[path] = lock
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir()
         return path

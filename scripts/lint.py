@@ -18,7 +18,7 @@ from pathlib import Path
 import cover
 import export
 import kernelscripts
-import seen
+import memo
 from build import compiler, configure, fragments_hash, jobs, selected
 from fetch import repository
 from install import TOOLS, need, search_path, tool
@@ -217,7 +217,7 @@ def written(one: Topic, on: Base, repo: Path, head: str, fresh: bool) -> Iterato
     with lock(f"{repo.name}-apply"):
         tree = worktree(repo, "apply", head)
         yield from committed(one, on, tree, head)
-        yield from seen.results(f"lint: text of {one.name} on {on.name}", text_matters(one, on, repo),
+        yield from memo.results(f"lint: text of {one.name} on {on.name}", text_matters(one, on, repo),
                                 lambda: texts(one, on, tree), fresh)
 
 
@@ -239,7 +239,7 @@ def series(one: Topic, on: Base, repo: Path, fresh: bool) -> Iterator[Result]:
         return
     yield Result(f"{one.name}: git am", PASSED)
     yield from written(one, on, repo, head, fresh)
-    yield from seen.results(f"lint: building {one.name} on {on.name}", what_matters(one, on, repo, head),
+    yield from memo.results(f"lint: building {one.name} on {on.name}", what_matters(one, on, repo, head),
                             lambda: builds(one, on, repo, head), fresh)
 
 
@@ -255,7 +255,7 @@ def main() -> int:
     """Lint one topic, or all, and print the count."""
     parser = arguments(__doc__)
     parser.add_argument("--topic", action="append", help="default: every topic that has patches for the base")
-    seen.argument(parser)
+    memo.argument(parser)
     args = parser.parse_args()
     on = base(args.base)
     chosen = chosen_topics(args.topic, on)

@@ -196,7 +196,7 @@ class Clean(Case):
     def clean(self, *words: str) -> list[str]:
         """Clean, and what is left in the cache."""
         root = project.cache()
-        for name in ("build/v6.18-bench/x", "kernel/1/x", "run/a/x", "log/x", "seen/x", "download/x", "git/v6.18/x",
+        for name in ("build/v6.18-bench/x", "kernel/1/x", "run/a/x", "log/x", "memo/x", "download/x", "git/v6.18/x",
                      "tree/v6.18/pipe/x", "tree/v6.18/build/x", "tree/v6.18/apply/x"):
             put(root / name, "")
         with mock.patch.object(sys, "argv", ["clean.py", *words]):

@@ -41,7 +41,7 @@ class Check(KernelCase):
         for module, name, fake in (
                 (check, "tooling", step("tests")), (check.lint, "scripts", step("scripts")),
                 (check.lint, "lint", step("lint")), (check.lint, "quick", step("text")),
-                (check.variants, "series", step("variants")), (check.herd, "series", step("litmus")),
+                (check.configs, "series", step("configs")), (check.litmus, "series", step("litmus")),
                 (check, "repository", lambda on, kdir=None: on.name), (check, "kselftest_guest", kselftest_guest),
                 (check, "apply", lambda _repo, on, chosen: f"{on.name}+{len(chosen)}")):
             self.enterContext(mock.patch.object(module, name, fake))
@@ -67,7 +67,7 @@ class Check(KernelCase):
         self.kept("beta", self.other)
         status, lines = self.check()
         self.assertEqual((status, self.asked), (0, ["all: tests", "all: scripts", "v0: text",
-                                                    "v0: um, alpha, alpha:one, v0+1", "v0: variants"]))
+                                                    "v0: um, alpha, alpha:one, v0+1", "v0: configs"]))
         text = "\n".join(lines)
         for words in ("ok - alpha: git am\n", "ok - v1: alpha: git am\n", "ok - v1: beta: git am\n",
                       "ok - v1: alpha+beta: git am\n", "\n9 passed, 0 failed, 0 skipped"):
@@ -81,9 +81,9 @@ class Check(KernelCase):
         self.kept("beta", self.other)
         self.assertEqual(self.check("--full")[0], 0)
         self.assertEqual(self.asked[5:], [
-            "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: lint", "v0: litmus", "v0: variants",
+            "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: lint", "v0: litmus", "v0: configs",
             "v1: v1: trace, alpha+beta+of alpha+of beta, tools, v1+2", "v1: v1: debug, alpha+beta, v1+2",
-            "v1: lint", "v1: litmus", "v1: litmus", "v1: variants"])
+            "v1: lint", "v1: litmus", "v1: litmus", "v1: configs"])
 
     def test_red_unless_proved(self):
         """Without a test that passed in a guest, all else may pass: the run

@@ -18,7 +18,7 @@ import tree
 PROGRAM = """import sys
 sys.path.insert(0, {scripts!r})
 from pathlib import Path
-import build, check, export, fetch, project, seen, tree
+import build, check, export, fetch, memo, project, tree
 from ktap import PASSED, Result
 project.ROOT = export.ROOT = Path({root!r})
 build.KCONFIG = Path({kconfig!r})
@@ -88,7 +88,9 @@ class Killed(KernelCase):
         """A kernel is kept as a whole, or not at all, and is that of its
         source."""
         self.fake("gcc", "echo gcc 12\n")
-        self.fake("make", """for word; do case "$word" in O=*) out=${word#O=} ;; -C) ;; */tree/*) source=$word ;; esac; done
+        self.fake("make", """for word; do
+	case "$word" in O=*) out=${word#O=} ;; */tree/*) source=$word ;; esac
+done
 sleep 0.05
 case "$*" in
 *tinyconfig*) echo CONFIG_A=y > "$out/.config"; echo CONFIG_B=y >> "$out/.config" ;;
@@ -103,7 +105,7 @@ esac
 
     def test_check(self):
         """What passed is remembered once it was all seen, and only then."""
-        self.killed("list(seen.results('a guest', ['inputs'], boots, False))")
+        self.killed("list(memo.results('a guest', ['inputs'], boots, False))")
         boots = Path(self.dir / "boots").read_text().count("booted")
-        self.killed("list(seen.results('a guest', ['inputs'], boots, False))")
+        self.killed("list(memo.results('a guest', ['inputs'], boots, False))")
         self.assertEqual(Path(self.dir / "boots").read_text().count("booted"), boots)

@@ -191,7 +191,7 @@ def main() -> int:
         chosen = chosen_topics(args.topic, on)
         results = [result for one in chosen for result in series(one, on, repo)]
     show(results)
-    say(f"herd: {count(results)}")
+    say(f"litmus: {count(results)}")
     return any(result.verdict == FAILED for result in results)
 
 

@@ -47,7 +47,7 @@ def results(what: str, inputs: list[str], check: Callable[[], Iterator[Result]],
     says that it is skipped for that reason.  What passed or was skipped is
     kept; where anything failed, or the check broke off, nothing is."""
     key = hashlib.sha256(json.dumps([what, *inputs]).encode()).hexdigest()[:20]
-    path = cache() / "seen" / f"{key}.json"
+    path = cache() / "memo" / f"{key}.json"
     known = [] if fresh else recall(path)
     if known:
         day = time.strftime("%Y-%m-%d", time.localtime(path.stat().st_mtime))

@@ -3,9 +3,9 @@
 """Show that the race tests of a topic can fail: run them on a kernel in which
 parts of the series are left out, or a delay widens the window.
 
-patches/<topic>/variants/<base>/ has teeth.patch, which goes on top of the
+patches/<topic>/variants/<base>/ has knockout.patch, which goes on top of the
 series, is for nothing else, and lets debugfs say what is left out; and
-teeth.toml with the kernel's configuration and the cases: which knobs to set,
+knockout.toml with the kernel's configuration and the cases: which knobs to set,
 what to run, what to expect.
 """
 
@@ -29,7 +29,7 @@ PATIENCE = 3600
 
 @dataclass(frozen=True)
 class Case:
-    """One case of teeth.toml.  @knobs: file below debugfs to what is written
+    """One case of knockout.toml.  @knobs: file below debugfs to what is written
     there; @command: run in the topic's directory of the installed kselftests,
     prints KTAP; @fails: whether a test of it has to fail, else all have to
     pass."""
@@ -41,7 +41,7 @@ class Case:
 
 
 def cases(path: Path) -> tuple[str, list[Case]]:
-    """The configuration of the kernel and the cases that the teeth.toml at
+    """The configuration of the kernel and the cases that the knockout.toml at
     @path has; Failure for a case that is not complete."""
     with open(path, "rb") as stream:
         table = tomllib.load(stream)
@@ -57,7 +57,7 @@ def script(one: Topic, chosen: list[Case]) -> str:
              f"cd kselftest/{one.kselftest}"]
     for number, case in enumerate(chosen):
         lines += [f"echo {value} > /sys/kernel/debug/{name}" for name, value in case.knobs.items()]
-        lines.append(f"echo 'teeth: {number + 1} of {len(chosen)}'; {case.command} > /mnt/{number}.ktap 2>&1")
+        lines.append(f"echo 'knockout: {number + 1} of {len(chosen)}'; {case.command} > /mnt/{number}.ktap 2>&1")
     return "\n".join(lines) + "\n"
 
 
@@ -78,29 +78,29 @@ def judge(case: Case, text: str) -> Result:
 
 def available(one: Topic, on: Base) -> bool:
     """Whether the series of @one for @on has cases."""
-    return (variants(one, on) / "teeth.toml").exists()
+    return (variants(one, on) / "knockout.toml").exists()
 
 
 def series(one: Topic, on: Base, repo: Path, accel: str, words: list[str] | None = None) -> Iterator[Result]:
     """The results of the cases of @one for @on, or of those with one of @words
     in their names, and of the kernel's log.  Raises Failure where there is no
     case, or the guest ends early."""
-    config, known = cases(variants(one, on) / "teeth.toml")
+    config, known = cases(variants(one, on) / "knockout.toml")
     chosen = [case for case in known if not words or any(word in case.name for word in words)]
     if not chosen:
-        raise Failure(f"no case has {' or '.join(words)} in its name: see {variants(one, on)}/teeth.toml")
-    image = kernel(repo, on, variant(repo, on, one, "teeth"), config, f"{one.name}-teeth")
-    run_dir = run_directory(f"{on.name}-teeth-{one.name}")
+        raise Failure(f"no case has {' or '.join(words)} in its name: see {variants(one, on)}/knockout.toml")
+    image = kernel(repo, on, variant(repo, on, one, "knockout"), config, f"{one.name}-knockout")
+    run_dir = run_directory(f"{on.name}-knockout-{one.name}")
     shutil.copytree(kselftests(repo, apply(repo, on, [one]), [one.kselftest]), run_dir / "kselftest")
     ran = boot(image, run_dir, script(one, chosen), memory="2G", accel=accelerator(accel, image),
-               timeout=PATIENCE, label=f"teeth of {one.name}")
+               timeout=PATIENCE, label=f"knock-outs of {one.name}")
     if not (run_dir / f"{len(chosen) - 1}.ktap").exists():
         raise Failure(f"the guest ended before its last case: {ran.output} and swap.log beside it say why")
     for number, case in enumerate(chosen):
         yield judge(case, (run_dir / f"{number}.ktap").read_text(errors="replace"))
     found = reports(ran.console.read_text(errors="replace"))
     yield Result("the kernel's log", FAILED if found else PASSED, "\n".join(found[:10]))
-    say(f"teeth: what the tests printed is in {run_dir}")
+    say(f"knockout: what the tests printed is in {run_dir}")
 
 
 def main() -> int:
@@ -114,7 +114,8 @@ def main() -> int:
     on = base(args.base)
     one = need_series(topic(args.topic), on)
     if not available(one, on):
-        raise Failure(f"topic '{one.name}' has no teeth for {on.name}: there is no {variants(one, on)}/teeth.toml")
+        raise Failure(f"topic '{one.name}' has no knock-outs for {on.name}: there is no "
+                      f"{variants(one, on)}/knockout.toml")
     need("source", "build", "guest", "tests")
     results = shown(series(one, on, repository(on, args.kdir), args.accel, args.case))
     print(count(results))

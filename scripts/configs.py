@@ -3,10 +3,10 @@
 """Compile what a series touches in configurations other than the guests':
 32-bit, one CPU, other architectures, PREEMPT_RT, memory hotplug, options off.
 
-Each variant builds the touched objects on the base and with the whole series.
+Each configuration builds the touched objects on the base and with the whole series.
 The series must add no warning with W=1, and the functions that the topic names
 as `frames` may not need more stack than on the base (but for one more register
-on the ports), or than FRAME_WARN allows by default.  An object that a variant's
+on the ports), or than FRAME_WARN allows by default.  An object that a configuration's
 configuration does not build is left out of it.  No kernel is linked, nothing
 boots.
 """
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import seen
+import memo
 from build import compiler, jobs, merge, options, selected, with_own
 from fetch import repository
 from install import need
@@ -35,7 +35,7 @@ STACK = re.compile(r"^\S+:(?P<function>\w+)(?:\.\S+)?\t(?P<bytes>\d+)\t\S+$", re
 
 
 @dataclass(frozen=True)
-class Variant:
+class Config:
     """A configuration: what make is told of the architecture and the compiler,
     which is gcc where there is no @llvm, clang's suffix; the bytes that a stack
     frame may have, which is FRAME_WARN's default, and that it may have more than
@@ -59,11 +59,11 @@ class Variant:
     def fragments(self, on: Base | None = None) -> list[Path]:
         """The configuration fragments for the base @on, as build.fragments()
         has them of the other configurations."""
-        return with_own(KCONFIG, ["variants/common.config", f"variants/{self.name}.config"], on)
+        return with_own(KCONFIG, ["configs/common.config", f"configs/{self.name}.config"], on)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What every make of this variant is told."""
+        """What every make of this configuration is told."""
         return (f"ARCH={self.arch}", f"CROSS_COMPILE={self.cross}", f"LLVM={self.llvm}", "KCFLAGS=-fstack-usage",
                 *(["C=1"] if self.sparse else []))
 
@@ -72,25 +72,25 @@ class Variant:
         return not self.below or name.startswith(self.below)
 
 
-def port(arch: str, limit: int = 2048) -> Variant:
-    """The variant that is there for the files of @arch, and for what memory
+def port(arch: str, limit: int = 2048) -> Config:
+    """The configuration that is there for the files of @arch, and for what memory
     management makes of its page tables and faults.  The rest of the kernel is
-    much the same to every architecture, and the other variants compile it;
+    much the same to every architecture, and the other configurations compile it;
     here each object would take 6 s of a CPU, over the 45 s to configure and
     prepare.  One clang has all ports, where gcc would be a package for each,
     and Debian 12 has none for LoongArch.  Frames are multiples of 16 bytes, so
     one register more to save, which it has for some, may add as much."""
-    return Variant(arch, arch=arch, llvm="-19", limit=limit, slack=16, below=(f"arch/{arch}/", "mm/"))
+    return Config(arch, arch=arch, llvm="-19", limit=limit, slack=16, below=(f"arch/{arch}/", "mm/"))
 
 
-VARIANTS = {one.name: one for one in (
-    Variant("x86", sparse=True),
-    Variant("i386", arch="i386", limit=1024),
-    Variant("rt"),
-    Variant("hotplug"),
-    Variant("nosmallread", arch="i386", limit=1024),
-    Variant("nosmp"),
-    Variant("arm64", arch="arm64", cross="aarch64-linux-gnu-"),
+CONFIGS = {one.name: one for one in (
+    Config("x86", sparse=True),
+    Config("i386", arch="i386", limit=1024),
+    Config("rt"),
+    Config("hotplug"),
+    Config("nosmallread", arch="i386", limit=1024),
+    Config("nosmp"),
+    Config("arm64", arch="arm64", cross="aarch64-linux-gnu-"),
     port("arm", limit=1024),
     port("riscv"),
     port("s390"),
@@ -101,7 +101,7 @@ VARIANTS = {one.name: one for one in (
 
 @dataclass(frozen=True)
 class Built:
-    """One revision in one variant: the objects that were asked for and are
+    """One revision in one configuration: the objects that were asked for and are
     configured; the compiler's diagnostics; the stack frame of each function in
     bytes, by source file; why it was not built to the end, or nothing."""
 
@@ -120,12 +120,12 @@ def stacks(text: str) -> dict[str, int]:
     return found
 
 
-def build(one: Variant, source: Path, label: str, out: Path, objects: list[str]) -> Built:
+def build(one: Config, source: Path, label: str, out: Path, objects: list[str]) -> Built:
     """Build in @out those of @objects that @one configures, out of @source
     with the .config that is in @out.  @label names the log.  Raises Failure
     where make cannot prepare; an object that does not compile is said in what
     is returned."""
-    log = cache() / "log" / f"variant-{one.name}-{label}.log"
+    log = cache() / "log" / f"configs-{one.name}-{label}.log"
     logged(f"{one.name}: prepare", ["make", "-C", source, f"O={out}", jobs(), *one.words, "prepare"], log)
     there = [name for name in objects if one.wants(name) and (source / name).with_suffix(".c").exists()]
     mine = selected(source, out, there, one.words)
@@ -141,16 +141,16 @@ def build(one: Variant, source: Path, label: str, out: Path, objects: list[str])
     return Built(mine, said, frames, broken)
 
 
-def both(one: Variant, repo: Path, on: Base, head: str, objects: list[str]) -> tuple[Built, Built]:
+def both(one: Config, repo: Path, on: Base, head: str, objects: list[str]) -> tuple[Built, Built]:
     """@one built of the base @on and of the revision @head of @repo.  Raises
     Failure where it cannot be configured, naming the options that were not
     taken, or where its compiler is missing."""
     if not shutil.which(one.compiler):
         raise Failure(f"cannot run {one.compiler}: 'make install' installs what is missing")
-    out = cache() / "build" / f"{repo.name}-variant-{one.name}"
+    out = cache() / "build" / f"{repo.name}-configs-{one.name}"
     out.mkdir(parents=True, exist_ok=True)
-    log = cache() / "log" / f"config-variant-{one.name}.log"
-    name = f"variants/{one.name}"
+    log = cache() / "log" / f"config-configs-{one.name}.log"
+    name = f"configs/{one.name}"
     with lock(f"{repo.name}-lint"):
         source = worktree(repo, "lint", on.tag)
         logged("tinyconfig", ["make", "-C", source, f"O={out}", *one.words, "tinyconfig"], log)
@@ -166,7 +166,7 @@ def both(one: Variant, repo: Path, on: Base, head: str, objects: list[str]) -> t
 def frame(function: str, before: int | None, after: int | None, limit: int, slack: int = 0) -> tuple[str, str]:
     """The verdict on one function's stack frame, and why: @before and @after
     are its bytes, or None where it is not there or inlined everywhere; @limit
-    and @slack are a Variant's."""
+    and @slack are a Config's."""
     if after is None:
         return SKIPPED, f"{function}() is inlined with the series" if before is not None else \
             f"there is no {function}() of its own"
@@ -177,7 +177,7 @@ def frame(function: str, before: int | None, after: int | None, limit: int, slac
     return PASSED, f"{after} bytes" + ("" if before is None else f", {before} on the base")
 
 
-def judge(one: Variant, before: Built, after: Built, frames: tuple[str, ...] = ()) -> Iterator[Result]:
+def judge(one: Config, before: Built, after: Built, frames: tuple[str, ...] = ()) -> Iterator[Result]:
     """The results of @one: its warnings, and the stack frames of @frames,
     each 'file.c:function'."""
     name = f"{one.name}: {len(after.objects)} objects build with W=1"
@@ -201,27 +201,28 @@ def judge(one: Variant, before: Built, after: Built, frames: tuple[str, ...] = (
 
 
 def unseen(objects: list[str], frames: tuple[str, ...], everything: list[Built]) -> Iterator[Result]:
-    """Failures for what no variant looked at: an object that none of them
+    """Failures for what no configuration looked at: an object that none of them
     configures, a function that none of them has."""
     known = {name for built in everything for name in built.objects}
     for name in objects:
         if name not in known:
-            yield Result(f"{name} is built", FAILED, "no variant configures it: fix scripts/kconfig/variants")
+            yield Result(f"{name} is built", FAILED, "no configuration configures it: fix scripts/kconfig/configs")
     for wanted in frames:
         path, function = wanted.split(":")
         if not any(function in built.stacks.get(path, {}) for built in everything):
-            yield Result(f"stack frame of {wanted}", FAILED, "no variant has that function: fix the topic's 'frames'")
+            yield Result(f"stack frame of {wanted}", FAILED,
+                         "no configuration has that function: fix the topic's 'frames'")
 
 
 def compare(repo: Path, on: Base, head: str, objects: list[str], frames: tuple[str, ...] = (),
-            chosen: tuple[Variant, ...] = tuple(VARIANTS.values())) -> Iterator[Result]:
-    """The results for @objects of @repo in the variants @chosen, between the
-    base @on and the revision @head.  What no variant looked at fails where all are
+            chosen: tuple[Config, ...] = tuple(CONFIGS.values())) -> Iterator[Result]:
+    """The results for @objects of @repo in the configurations @chosen, between the
+    base @on and the revision @head.  What no configuration looked at fails where all are
     chosen."""
     everything: list[Built] = []
     broken = False
     for one in chosen:
-        say(f"variants: {one.name}: {compiler(one.compiler) if shutil.which(one.compiler) else one.arch}")
+        say(f"configs: {one.name}: {compiler(one.compiler) if shutil.which(one.compiler) else one.arch}")
         try:
             before, after = both(one, repo, on, head, objects)
         except Failure as err:
@@ -230,7 +231,7 @@ def compare(repo: Path, on: Base, head: str, objects: list[str], frames: tuple[s
             continue
         everything += [before, after]
         yield from judge(one, before, after, frames)
-    if len(chosen) == len(VARIANTS) and not broken:
+    if len(chosen) == len(CONFIGS) and not broken:
         yield from unseen(objects, frames, everything)
 
 
@@ -242,7 +243,7 @@ def touched(repo: Path, start: str, head: str) -> list[str]:
 
 
 def what_matters(on: Base, start: str, revision: str, objects: list[str], frames: tuple[str, ...],
-                 chosen: tuple[Variant, ...]) -> list[str]:
+                 chosen: tuple[Config, ...]) -> list[str]:
     """What the results of compare() follow from; @start and @revision are git
     trees, so that other words in a message cost no builds."""
     compilers = sorted({one.compiler for one in chosen})
@@ -252,7 +253,7 @@ def what_matters(on: Base, start: str, revision: str, objects: list[str], frames
 
 
 def series(stack: list[Topic], on: Base, repo: Path, head: str | None = None,
-           chosen: tuple[Variant, ...] = tuple(VARIANTS.values()), fresh: bool = False,
+           chosen: tuple[Config, ...] = tuple(CONFIGS.values()), fresh: bool = False,
            refusal: str = "") -> Iterator[Result]:
     """The results for the series of @stack on @on, one on the other, or for the
     revision @head of @repo; a series that does not apply is one failure.
@@ -268,20 +269,20 @@ def series(stack: list[Topic], on: Base, repo: Path, head: str | None = None,
     # What a header does to a frame shows in files that are not touched.
     frames = tuple(wanted for one in stack for wanted in one.frames)
     objects = sorted({wanted.split(":")[0][:-1] + "o" for wanted in frames} | set(touched(repo, start, revision)))
-    for result in seen.results(f"variants: {names} on {on.name}",
+    for result in memo.results(f"configs: {names} on {on.name}",
                                what_matters(on, start, tree_of(repo, revision), objects, frames, chosen),
                                lambda: compare(repo, on, revision, objects, frames, chosen), fresh, refusal):
         yield Result(f"{names}: {result.name}", result.verdict, result.why)
 
 
 def main() -> int:
-    """Compare the variants of some topics, or of all, one series on the other,
+    """Compare the configurations of some topics, or of all, one series on the other,
     and print the count."""
     parser = arguments(__doc__)
     parser.add_argument("--topic", action="append", help="default: every topic that has patches for the base")
-    parser.add_argument("--variant", action="append", choices=VARIANTS, help="default: all")
+    parser.add_argument("--config", action="append", choices=CONFIGS, help="default: all")
     parser.add_argument("--head", help="this revision of the kernel's repository instead of the topic's patches")
-    seen.argument(parser)
+    memo.argument(parser)
     args = parser.parse_args()
     on = base(args.base)
     chosen = chosen_topics(args.topic, on)
@@ -290,8 +291,8 @@ def main() -> int:
     need("source", "build", "lint")
     repo = repository(on, args.kdir)
     results = shown(series(chosen, on, repo, args.head,
-                           tuple(VARIANTS[name] for name in dict.fromkeys(args.variant or VARIANTS)), args.fresh))
-    print(f"variants: {count(results)}")
+                           tuple(CONFIGS[name] for name in dict.fromkeys(args.config or CONFIGS)), args.fresh))
+    print(f"configs: {count(results)}")
     return any(result.verdict == FAILED for result in results)
 
 

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The cases of check-teeth, without a kernel."""
+"""The cases of knockout, without a kernel."""
 
 import itertools
 
 from support import Case, put
 
 # isort: split
-import teeth
+import knockout
 from ktap import FAILED, PASSED, SKIPPED
 from project import CONFIGS, Topic, bases, topics
 
 ONE = Topic(name="filemap", summary="", kselftest="filemap", metric="")
-CASE = teeth.Case(name="nothing counted", command="./race -t truncate", knobs={"race/skip": 2}, fails=True)
+CASE = knockout.Case(name="nothing counted", command="./race -t truncate", knobs={"race/skip": 2}, fails=True)
 
 
 def ktap(*verdicts: str) -> str:
@@ -25,37 +25,37 @@ class Teeth(Case):
     """Reading, running and judging cases."""
 
     def test_committed(self):
-        """Every teeth.toml of the repository can be read, and has a case in
+        """Every knockout.toml of the repository can be read, and has a case in
         which nothing is left out and cases that have to fail."""
         found = 0
         for one, on in itertools.product(topics().values(), bases().values()):
-            path = teeth.variants(one, on) / "teeth.toml"
+            path = knockout.variants(one, on) / "knockout.toml"
             if path.exists():
                 found += 1
-                config, cases = teeth.cases(path)
+                config, cases = knockout.cases(path)
                 self.assertIn(config, CONFIGS)
                 self.assertEqual({case.fails for case in cases}, {False, True})
-                self.assertTrue((path.parent / "teeth.patch").exists())
+                self.assertTrue((path.parent / "knockout.patch").exists())
         self.assertTrue(found)
 
     def test_incomplete(self):
         """A case without a member is told by its name."""
-        put(self.dir / "teeth.toml", 'config = "debug"\n[[case]]\nname = "x"\ncommand = "true"\nfails = true\n')
-        with self.fails("knobs", "teeth.toml"):
-            teeth.cases(self.dir / "teeth.toml")
+        put(self.dir / "knockout.toml", 'config = "debug"\n[[case]]\nname = "x"\ncommand = "true"\nfails = true\n')
+        with self.fails("knobs", "knockout.toml"):
+            knockout.cases(self.dir / "knockout.toml")
 
     def test_script(self):
         """The knobs are set before the command, whose output is kept."""
-        lines = teeth.script(ONE, [CASE]).splitlines()
+        lines = knockout.script(ONE, [CASE]).splitlines()
         self.assertEqual(lines[-2], "echo 2 > /sys/kernel/debug/race/skip")
         self.assertTrue(lines[-1].endswith("./race -t truncate > /mnt/0.ktap 2>&1"))
 
     def test_judge(self):
         """A test has to fail, or none, as the case says; skipping is told."""
-        calm = teeth.Case(name="all counted", command="", knobs={}, fails=False)
+        calm = knockout.Case(name="all counted", command="", knobs={}, fails=False)
         for case, text, verdict in ((CASE, ktap("ok", "not ok"), PASSED), (CASE, ktap("ok", "ok"), FAILED),
                                     (calm, ktap("ok", "ok"), PASSED), (calm, ktap("ok", "not ok"), FAILED),
                                     (CASE, ktap("ok # SKIP no swap"), SKIPPED),
                                     # A test that died has not noticed anything.
                                     (CASE, "", FAILED), (CASE, ktap("ok").replace("1..1", "1..2"), FAILED)):
-            self.assertEqual(teeth.judge(case, text).verdict, verdict, text)
+            self.assertEqual(knockout.judge(case, text).verdict, verdict, text)

@@ -7,7 +7,7 @@ from support import Case
 
 # isort: split
 import project
-import seen
+import memo
 from ktap import FAILED, PASSED, SKIPPED, Result
 
 GOOD = [Result("a", PASSED), Result("b", SKIPPED, "no ü here")]
@@ -15,7 +15,7 @@ BAD = [Result("a", PASSED), Result("b", FAILED, "why")]
 
 
 class Results(Case):
-    """seen.results()."""
+    """memo.results()."""
 
     def setUp(self):
         super().setUp()
@@ -27,11 +27,11 @@ class Results(Case):
             self.runs += 1
             yield from gives
 
-        return list(seen.results(what, list(inputs), check, fresh))
+        return list(memo.results(what, list(inputs), check, fresh))
 
     def kept(self) -> list:
         """The files that are kept."""
-        return list((project.cache() / "seen").glob("*"))
+        return list((project.cache() / "memo").glob("*"))
 
     def test_again(self):
         """What passed or was skipped is told again, with the day it was seen."""
@@ -70,7 +70,7 @@ class Results(Case):
         """What is not to be run is skipped with the reason, unless it is known,
         and that is not kept."""
         def refused() -> list[Result]:
-            return list(seen.results("lint", ["x"], self.fail, False, "no time"))
+            return list(memo.results("lint", ["x"], self.fail, False, "no time"))
 
         self.assertEqual((refused(), self.kept()), ([Result("lint", SKIPPED, "no time")], []))
         self.ask(GOOD, "x")
@@ -83,8 +83,8 @@ class Results(Case):
             raise project.Failure("no disk")
 
         with self.fails("no disk"):
-            list(seen.results("lint", ["x"], check, False))
-        next(seen.results("lint", ["x"], lambda: iter(GOOD), False))
+            list(memo.results("lint", ["x"], check, False))
+        next(memo.results("lint", ["x"], lambda: iter(GOOD), False))
         self.assertEqual(self.kept(), [])
 
     def test_damaged(self):
@@ -94,5 +94,5 @@ class Results(Case):
         for text in ("", "[[", "7", '[["a"]]', '[{"a": 1}]'):
             path.write_text(text)
             self.assertEqual(self.ask(GOOD, "x"), GOOD)
-            self.assertEqual(seen.recall(path), GOOD)
+            self.assertEqual(memo.recall(path), GOOD)
         self.assertEqual((self.runs, len(self.kept())), (6, 1))

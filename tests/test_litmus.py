@@ -14,7 +14,7 @@ from support import Case, KernelCase, git, put
 
 # isort: split
 import fetch
-import herd
+import litmus
 import project
 from ktap import FAILED, PASSED, SKIPPED
 
@@ -36,17 +36,18 @@ shift 5
 """
 
 
-def litmus(result: str, *finds: str) -> str:
+def described(result: str, *finds: str) -> str:
     """A litmus test that says @result, and of which herd7 prints @finds."""
     return f"C test\n\n(*\n * {result}\n *\n * Why.\n *)\n" + "".join(f"herd: {line}\n" for line in finds)
 
 
 class Judge(Case):
-    """herd.judge(): the comment against what herd7 printed."""
+    """litmus.judge(): the comment against what herd7 printed."""
 
     def judged(self, result: str, *printed: str) -> str:
         """The verdict on a test with the comment @result."""
-        return herd.judge(put(self.dir / "t.litmus", litmus(result)), "\n".join(("Test t Allowed", *printed)) + "\n")
+        return litmus.judge(put(self.dir / "t.litmus", described(result)),
+                            "\n".join(("Test t Allowed", *printed)) + "\n")
 
     def test_as_expected(self):
         """All three results, as the comment says."""
@@ -67,7 +68,7 @@ class Judge(Case):
     def test_no_result(self):
         """herd7's own error is in the verdict; silence is said to be one."""
         self.assertIn("Unknown macro", self.judged("Result: Never", "File \"t\": Unknown macro smp_mbb (User error)"))
-        self.assertIn("nothing", herd.judge(self.dir / "t.litmus", "\n"))
+        self.assertIn("nothing", litmus.judge(self.dir / "t.litmus", "\n"))
 
     def test_no_comment(self):
         """A test that does not say what it expects fails."""
@@ -76,7 +77,7 @@ class Judge(Case):
     def test_first_line(self):
         """The comment's first line counts as in the kernel's scripts."""
         test = put(self.dir / "t.litmus", "C t\n(* Result: Never *)\n")
-        self.assertEqual(herd.judge(test, "Observation t Never 0 1\n"), "")
+        self.assertEqual(litmus.judge(test, "Observation t Never 0 1\n"), "")
 
     def test_data_race(self):
         """A data race has to be expected, and an expected one found."""
@@ -87,7 +88,7 @@ class Judge(Case):
 
 
 class Private(Case):
-    """herd.herd7(): the one on PATH, or Debian's in the cache."""
+    """litmus.herd7(): the one on PATH, or Debian's in the cache."""
 
     def setUp(self):
         super().setUp()
@@ -107,7 +108,7 @@ class Private(Case):
         share = "usr/share/herdtools7/herd"
         self.debs([("herdtools7.deb", {"usr/bin/herd7": "a program", f"{share}/stdlib.cat": "", "usr/bin/diy7": ""},
                     ("usr/bin/herd7", share)),
-                   ("libc6.deb", {f"{herd.LIBRARIES}/ld-linux-x86-64.so.2": LOADER}, (herd.LIBRARIES,))])
+                   ("libc6.deb", {f"{litmus.LIBRARIES}/ld-linux-x86-64.so.2": LOADER}, (litmus.LIBRARIES,))])
         self.root = project.cache() / "herd"
 
     def debs(self, packages: list[tuple[str, dict[str, str], tuple[str, ...]]]) -> None:
@@ -120,12 +121,12 @@ class Private(Case):
                     entry.mode, entry.size = 0o755, len(text)
                     archive.addfile(entry, io.BytesIO(text.encode()))
             rows.append((f"pool/main/{name}", sha256((self.pool / name).read_bytes()).hexdigest(), members))
-        self.enterContext(mock.patch.object(herd, "DEBS", tuple(rows)))
+        self.enterContext(mock.patch.object(litmus, "DEBS", tuple(rows)))
 
     def refused(self, *words: str) -> None:
         """There is no herd7, said in one line with @words, and none half done
         that passes for one."""
-        why = herd.herd7()
+        why = litmus.herd7()
         self.assertIsInstance(why, str)
         self.assertNotIn("\n", why)
         for word in ("herd7 7.58 or later is not installed", *words):
@@ -136,17 +137,17 @@ class Private(Case):
         """A recent one on PATH is used, and nobody asked for another."""
         for release in ("7.58", "7.58+1", "7.100.1", "8"):
             self.fake("herd7", HERD7.replace("RELEASE", release))
-            self.assertEqual(herd.herd7(), ["herd7"])
+            self.assertEqual(litmus.herd7(), ["herd7"])
         self.assertFalse(self.asked.exists())
 
     def test_fetched(self):
         """Where there is none, or one too old for the model, Debian's is
         fetched, once, and only what it needs unpacked."""
         self.fake("herd7", HERD7.replace("RELEASE", "7.56.3"))
-        argv = herd.herd7()
-        self.assertEqual(argv, herd.private(self.root))
-        self.assertEqual(herd.release(argv), (7, 58))
-        self.assertEqual(herd.herd7(), argv)
+        argv = litmus.herd7()
+        self.assertEqual(argv, litmus.private(self.root))
+        self.assertEqual(litmus.release(argv), (7, 58))
+        self.assertEqual(litmus.herd7(), argv)
         self.assertEqual(self.asked.read_text().split(), ["http://one.example/debian/pool/main/herdtools7.deb",
                                                           "http://one.example/debian/pool/main/libc6.deb"])
         self.assertFalse((self.root / "usr/bin/diy7").exists())
@@ -154,21 +155,21 @@ class Private(Case):
 
     def test_other_pins(self):
         """Other packages than those that were unpacked are fetched anew."""
-        herd.herd7()
+        litmus.herd7()
         put(self.root / "old", "")
-        _, *others = herd.DEBS
+        _, *others = litmus.DEBS
         self.debs([("herdtools7_2.deb", {"usr/bin/herd7": "newer", "usr/share/herdtools7/herd/stdlib.cat": ""},
                     ("usr/bin/herd7", "usr/share/herdtools7/herd"))])
-        with mock.patch.object(herd, "DEBS", (*herd.DEBS, *others)):
-            self.assertEqual(herd.herd7(), herd.private(self.root))
+        with mock.patch.object(litmus, "DEBS", (*litmus.DEBS, *others)):
+            self.assertEqual(litmus.herd7(), litmus.private(self.root))
         self.assertEqual((self.root / "usr/bin/herd7").read_text(), "newer")
         self.assertFalse((self.root / "old").exists())
 
     def test_interrupted(self):
         """What an interrupted run left is made anew."""
-        put(self.root.with_name("herd.part") / "usr/bin/herd7", "half")
+        put(self.root.with_name("litmus.part") / "usr/bin/herd7", "half")
         put(self.root / "usr/bin/herd7", "no stamp")
-        self.assertEqual(herd.herd7(), herd.private(self.root))
+        self.assertEqual(litmus.herd7(), litmus.private(self.root))
         self.assertEqual((self.root / "usr/bin/herd7").read_text(), "a program")
 
     def test_gone(self):
@@ -190,7 +191,7 @@ class Private(Case):
     def test_damaged(self):
         """An archive that changed in the cache is fetched again."""
         put(project.cache() / "download/libc6.deb", "damaged")
-        self.assertEqual(herd.herd7(), herd.private(self.root))
+        self.assertEqual(litmus.herd7(), litmus.private(self.root))
 
     def test_member_missing(self):
         """A package that is not packed as it was."""
@@ -200,7 +201,7 @@ class Private(Case):
     def test_does_not_run(self):
         """A herd7 that this machine cannot run is not kept."""
         self.debs([("all.deb", {"usr/bin/herd7": "", "usr/share/herdtools7/herd/stdlib.cat": "",
-                                f"{herd.LIBRARIES}/ld-linux-x86-64.so.2": "#!/bin/sh\nexit 1\n"}, ("usr",))])
+                                f"{litmus.LIBRARIES}/ld-linux-x86-64.so.2": "#!/bin/sh\nexit 1\n"}, ("usr",))])
         self.refused("does not run")
 
     def test_other_machine(self):
@@ -217,7 +218,7 @@ class Private(Case):
 
 
 class Verify(KernelCase):
-    """herd.verify() and the program, with a fake herd7 on PATH."""
+    """litmus.verify() and the program, with a fake herd7 on PATH."""
 
     def setUp(self):
         super().setUp()
@@ -225,17 +226,17 @@ class Verify(KernelCase):
         self.fake("herd7", HERD7.replace("RELEASE", "7.58").replace("LOG", str(self.log)))
         put(self.kdir / "tools/memory-model/linux-kernel.cfg", "model linux-kernel.cat\n")
         self.commit_kdir("Have a memory model")
-        self.good = put(self.dir / "tests/good.litmus", litmus("Result: Never", "Observation good Never 0 2"))
-        self.bad = put(self.dir / "tests/bad.litmus", litmus("Result: Never", "Observation bad Sometimes 1 2"))
+        self.good = put(self.dir / "tests/good.litmus", described("Result: Never", "Observation good Never 0 2"))
+        self.bad = put(self.dir / "tests/bad.litmus", described("Result: Never", "Observation bad Sometimes 1 2"))
 
     def program(self, *words: str) -> int:
         """The exit status of the program called with @words."""
-        with mock.patch.object(sys, "argv", ["herd.py", "--base", "v0", *map(str, words)]):
-            return int(herd.main())
+        with mock.patch.object(sys, "argv", ["litmus.py", "--base", "v0", *map(str, words)]):
+            return int(litmus.main())
 
     def test_verdicts(self):
         """Each test has a result, in order; herd7 runs where the model is."""
-        results = herd.verify(self.kdir, [self.good, self.bad], "alpha: ")
+        results = litmus.verify(self.kdir, [self.good, self.bad], "alpha: ")
         self.assertEqual([(one.name, one.verdict, one.why) for one in results],
                          [("alpha: good.litmus", PASSED, ""), ("alpha: bad.litmus", FAILED, "Sometimes, not Never")])
         self.assertEqual(self.log.read_text().splitlines()[0],
@@ -243,34 +244,34 @@ class Verify(KernelCase):
 
     def test_relative(self):
         """A path relative to where we are is found from where the model is."""
-        done = subprocess.run([sys.executable, "-c", "import sys; sys.path[:0] = sys.argv[1:3]; import herd; "
+        done = subprocess.run([sys.executable, "-c", "import sys; sys.path[:0] = sys.argv[1:3]; import litmus; "
                                "from pathlib import Path; "
-                               "print(herd.verify(Path('linux'), [Path('tests/good.litmus')])[0].verdict)",
-                               str(Path(herd.__file__).parent), str(Path(project.__file__).parent)],
+                               "print(litmus.verify(Path('linux'), [Path('tests/good.litmus')])[0].verdict)",
+                               str(Path(litmus.__file__).parent), str(Path(project.__file__).parent)],
                               cwd=self.dir, capture_output=True, text=True)
         self.assertEqual(done.stdout, "passed\n", done.stderr)
 
     def test_no_herd(self):
         """Without a herd7 all are skipped, and say why."""
-        with mock.patch.object(herd, "herd7", lambda: "there is none"):
-            results = herd.verify(self.kdir, [self.good, self.bad])
+        with mock.patch.object(litmus, "herd7", lambda: "there is none"):
+            results = litmus.verify(self.kdir, [self.good, self.bad])
         self.assertEqual({(one.verdict, one.why) for one in results}, {(SKIPPED, "there is none")})
 
     def test_nothing_to_run(self):
         """Without tests nobody looks for a herd7."""
-        with mock.patch.object(herd, "herd7", lambda: self.fail("asked for herd7")):
-            self.assertEqual(herd.verify(self.kdir, []), [])
+        with mock.patch.object(litmus, "herd7", lambda: self.fail("asked for herd7")):
+            self.assertEqual(litmus.verify(self.kdir, []), [])
 
     def test_no_model(self):
         """A tree that has no model is refused."""
         with self.fails("memory model", "tools/memory-model"):
-            herd.verify(self.dir, [self.good])
+            litmus.verify(self.dir, [self.good])
 
     def test_timeout(self):
         """A test that does not end fails."""
         self.fake("herd7", '[ "$1" = -version ] && { echo 7.58; exit; }\nexec sleep 60\n')
-        with mock.patch.object(herd, "PATIENCE", 0.2):
-            (result,) = herd.verify(self.kdir, [self.good])
+        with mock.patch.object(litmus, "PATIENCE", 0.2):
+            (result,) = litmus.verify(self.kdir, [self.good])
         self.assertEqual((result.verdict, result.why), (FAILED, "not done after 0.2 s"))
 
     def test_given(self):
@@ -301,7 +302,7 @@ class Verify(KernelCase):
         self.assertEqual(self.program("--topic", "beta"), 0)
         self.assertEqual(self.program(), 1)
         self.assertIn("not ok - alpha: alpha.litmus # Sometimes", self.said.getvalue())
-        self.assertIn("herd: 0 passed, 0 failed, 0 skipped", self.said.getvalue())
+        self.assertIn("litmus: 0 passed, 0 failed, 0 skipped", self.said.getvalue())
         self.assertEqual(len(self.log.read_text().splitlines()), 2)
         self.assertEqual(git("status", "--porcelain", cwd=self.kdir), "")
 

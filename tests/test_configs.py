@@ -13,9 +13,9 @@ from support import Case, KernelCase, git, put
 import build
 import lint
 import project
-import variants
+import configs
 from ktap import FAILED, PASSED, SKIPPED
-from variants import Built, Variant
+from configs import Built, Config
 
 # What gcc 12 writes for -fstack-usage.
 SU = """/linux/fs/pipe.c:267:1:pipe_read\t176\tstatic
@@ -59,27 +59,27 @@ done
 
 
 class Stacks(Case):
-    """variants.stacks(): what -fstack-usage writes."""
+    """configs.stacks(): what -fstack-usage writes."""
 
     def test_parse(self):
         """Each function has its bytes; of clones, the largest count."""
-        self.assertEqual(variants.stacks(SU), {"pipe_read": 176, "pipe_write": 200, "pipe_lock": 0, "wait": 64})
+        self.assertEqual(configs.stacks(SU), {"pipe_read": 176, "pipe_write": 200, "pipe_lock": 0, "wait": 64})
 
     def test_clone_is_larger(self):
         """Also where the clone comes after, or is all there is."""
-        self.assertEqual(variants.stacks("f.c:1:2:a\t8\tstatic\nf.c:1:2:a.isra\t16\tstatic\n"
+        self.assertEqual(configs.stacks("f.c:1:2:a\t8\tstatic\nf.c:1:2:a.isra\t16\tstatic\n"
                                          "f.c:2:3:b.part.0\t24\tdynamic\n"), {"a": 16, "b": 24})
 
     def test_clang(self):
         """clang says no column."""
-        self.assertEqual(variants.stacks("linux/mm/filemap.c:3397:filemap_fault\t184\tstatic\n"
+        self.assertEqual(configs.stacks("linux/mm/filemap.c:3397:filemap_fault\t184\tstatic\n"
                                          "linux/mm/filemap.c:221:next.llvm.7\t112\tdynamic\n"),
                          {"filemap_fault": 184, "next": 112})
 
     def test_nothing(self):
         """An empty file and other text have none."""
-        self.assertEqual(variants.stacks(""), {})
-        self.assertEqual(variants.stacks("In file included from x.c:1:\n"), {})
+        self.assertEqual(configs.stacks(""), {})
+        self.assertEqual(configs.stacks("In file included from x.c:1:\n"), {})
 
 
 class Diagnostics(Case):
@@ -102,7 +102,7 @@ class Diagnostics(Case):
 
 
 class Frame(Case):
-    """variants.frame(): one function."""
+    """configs.frame(): one function."""
 
     def test_verdicts(self):
         """Larger than on the base or than the limit fails."""
@@ -115,21 +115,21 @@ class Frame(Case):
                 (1100, 1100, FAILED, "1100 bytes, more than 1024"),
                 (100, None, SKIPPED, "f() is inlined with the series"),
                 (None, None, SKIPPED, "there is no f() of its own")):
-            self.assertEqual(variants.frame("f", before, after, 1024), (verdict, why))
+            self.assertEqual(configs.frame("f", before, after, 1024), (verdict, why))
 
     def test_slack(self):
-        """It may grow by the variant's slack, and by no more."""
-        self.assertEqual(variants.frame("f", 464, 480, 1024, 16), (PASSED, "480 bytes, 464 on the base"))
-        self.assertEqual(variants.frame("f", 464, 488, 1024, 16), (FAILED, "488 bytes, 464 on the base"))
-        self.assertEqual(variants.frame("f", 464, 480, 472, 16), (FAILED, "480 bytes, more than 472"))
+        """It may grow by the configuration's slack, and by no more."""
+        self.assertEqual(configs.frame("f", 464, 480, 1024, 16), (PASSED, "480 bytes, 464 on the base"))
+        self.assertEqual(configs.frame("f", 464, 488, 1024, 16), (FAILED, "488 bytes, 464 on the base"))
+        self.assertEqual(configs.frame("f", 464, 480, 472, 16), (FAILED, "480 bytes, more than 472"))
 
 
 class Judge(Case):
-    """variants.judge() and unseen()."""
+    """configs.judge() and unseen()."""
 
     def judged(self, before: Built, after: Built, *frames: str) -> list[tuple[str, str, str]]:
         """The results as (name, verdict, why)."""
-        return [(one.name, one.verdict, one.why) for one in variants.judge(Variant("tiny"), before, after, frames)]
+        return [(one.name, one.verdict, one.why) for one in configs.judge(Config("tiny"), before, after, frames)]
 
     def test_new_warning(self):
         """What the base says, too, is not held against the series."""
@@ -151,7 +151,7 @@ class Judge(Case):
                          [(FAILED, "on the base: exit 2")])
 
     def test_nothing_configured(self):
-        """A variant that has none of the objects says so."""
+        """A configuration that has none of the objects says so."""
         self.assertEqual(self.judged(Built([]), Built([]), "fs/pipe.c:f"),
                          [("tiny: 0 objects build with W=1", SKIPPED, "")])
 
@@ -161,7 +161,7 @@ class Judge(Case):
                          (FAILED, "not configured with the series: fs/pipe.o"))
 
     def test_frames(self):
-        """Frames are looked at in files that the variant builds."""
+        """Frames are looked at in files that the configuration builds."""
         before = Built(["fs/pipe.o"], stacks={"fs/pipe.c": {"f": 8}})
         after = Built(["fs/pipe.o"], stacks={"fs/pipe.c": {"f": 16, "g": 8}})
         self.assertEqual(self.judged(before, after, "fs/pipe.c:f", "fs/pipe.c:g", "fs/none.c:f")[1:],
@@ -169,33 +169,33 @@ class Judge(Case):
                           ("tiny: stack frame of fs/pipe.c:g", PASSED, "8 bytes")])
 
     def test_unseen(self):
-        """An object or a function that no variant has is a mistake."""
+        """An object or a function that no configuration has is a mistake."""
         built = [Built(["fs/pipe.o"]), Built(["fs/a.o"], stacks={"fs/a.c": {"f": 8}})]
         self.assertEqual([(one.name, one.verdict) for one in
-                          variants.unseen(["fs/pipe.o", "fs/b.o"], ("fs/a.c:f", "fs/a.c:typo"), built)],
+                          configs.unseen(["fs/pipe.o", "fs/b.o"], ("fs/a.c:f", "fs/a.c:typo"), built)],
                          [("fs/b.o is built", FAILED), ("stack frame of fs/a.c:typo", FAILED)])
 
 
 class Fragments(Case):
-    """The committed fragments of the variants."""
+    """The committed fragments of the configurations."""
 
     def test_every_variant(self):
-        """Each variant has its fragment, each fragment its variant."""
-        files = {path.stem for path in (project.KCONFIG / "variants").glob("*.config")}
-        self.assertEqual(files, {"common", *variants.VARIANTS})
+        """Each configuration has its fragment, each fragment its configuration."""
+        files = {path.stem for path in (project.KCONFIG / "configs").glob("*.config")}
+        self.assertEqual(files, {"common", *configs.CONFIGS})
 
     def test_bases(self):
         """What is there for a base alone is merged, all of it."""
         for on in project.bases().values():
             below = project.KCONFIG / "bases" / on.name
-            merged = {path for one in variants.VARIANTS.values() for path in one.fragments(on)}
+            merged = {path for one in configs.CONFIGS.values() for path in one.fragments(on)}
             merged |= {path for config in (*project.CONFIGS, *project.GUESTS) for path in build.fragments(config, on)}
             self.assertLessEqual(set(below.rglob("*.config")), merged)
 
     def test_every_line(self):
         """Every line is a comment or an option that options() reads, said once
-        in a file; a variant repeats of the common ones only what it changes."""
-        for one in variants.VARIANTS.values():
+        in a file; a configuration repeats of the common ones only what it changes."""
+        for one in configs.CONFIGS.values():
             for path in one.fragments():
                 lines = [line for line in path.read_text().splitlines()
                          if line and (not line.startswith("# ") or "CONFIG_" in line)]
@@ -207,33 +207,33 @@ class Fragments(Case):
 
     def test_limits(self):
         """The default of FRAME_WARN, by the width of a pointer."""
-        for one in variants.VARIANTS.values():
+        for one in configs.CONFIGS.values():
             self.assertEqual(one.limit, 1024 if one.arch in ("i386", "arm") else 2048, one.name)
 
     def test_locks(self):
         """Every architecture proves that its mappings have locks, and one
-        variant that they have none."""
-        said = {one: build.options(one.fragments()).get("CONFIG_PER_VMA_LOCK") for one in variants.VARIANTS.values()}
+        configuration that they have none."""
+        said = {one: build.options(one.fragments()).get("CONFIG_PER_VMA_LOCK") for one in configs.CONFIGS.values()}
         self.assertEqual({one.arch for one, value in said.items() if value == "y"},
                          {"arm64", "arm", "riscv", "s390", "powerpc", "loongarch"})
         self.assertEqual([one.name for one, value in said.items() if value == "n"], ["nosmp"])
 
 
 class Words(Case):
-    """What a Variant says of its compiler and its objects."""
+    """What a Config says of its compiler and its objects."""
 
     def test_gcc(self):
         """gcc is the machine's, or a cross compiler; clang is switched off,
         whatever the environment says."""
-        self.assertEqual(Variant("one").compiler, "gcc")
-        one = Variant("one", arch="vax", cross="vax-linux-gnu-")
+        self.assertEqual(Config("one").compiler, "gcc")
+        one = Config("one", arch="vax", cross="vax-linux-gnu-")
         self.assertEqual(one.compiler, "vax-linux-gnu-gcc")
         self.assertEqual(one.words, ("ARCH=vax", "CROSS_COMPILE=vax-linux-gnu-", "LLVM=", "KCFLAGS=-fstack-usage"))
         self.assertTrue(one.wants("fs/pipe.o"))
 
     def test_port(self):
         """A port is clang's, and looks at its own files and at mm/."""
-        one = variants.port("vax")
+        one = configs.port("vax")
         self.assertEqual(one.compiler, "clang-19")
         self.assertEqual(one.words, ("ARCH=vax", "CROSS_COMPILE=", "LLVM=-19", "KCFLAGS=-fstack-usage"))
         self.assertEqual([name for name in ("arch/vax/mm/fault.o", "arch/vaxen/a.o", "mm/a.o", "fs/mm/a.o")
@@ -241,19 +241,19 @@ class Words(Case):
 
 
 class Compare(KernelCase):
-    """variants.compare() and the program, with a make that is a script."""
+    """configs.compare() and the program, with a make that is a script."""
 
     def setUp(self):
         super().setUp()
         self.log = self.dir / "made"
         self.fake("make", MAKE.replace("LOG", str(self.log)))
         self.fake("gcc", "echo gcc 12\n")
-        put(self.dir / "kconfig/variants/common.config", "CONFIG_A=y\n")
-        put(self.dir / "kconfig/variants/one.config", "# CONFIG_B is not set\n")
-        put(self.dir / "kconfig/variants/two.config", "CONFIG_C=y\n")
-        self.enterContext(mock.patch.object(variants, "KCONFIG", self.dir / "kconfig"))
-        self.chosen = (Variant("one"), Variant("two", arch="i386", limit=1024))
-        self.enterContext(mock.patch.object(variants, "VARIANTS", {one.name: one for one in self.chosen}))
+        put(self.dir / "kconfig/configs/common.config", "CONFIG_A=y\n")
+        put(self.dir / "kconfig/configs/one.config", "# CONFIG_B is not set\n")
+        put(self.dir / "kconfig/configs/two.config", "CONFIG_C=y\n")
+        self.enterContext(mock.patch.object(configs, "KCONFIG", self.dir / "kconfig"))
+        self.chosen = (Config("one"), Config("two", arch="i386", limit=1024))
+        self.enterContext(mock.patch.object(configs, "CONFIGS", {one.name: one for one in self.chosen}))
         put(self.kdir / "scripts/kconfig/merge_config.sh", "#!/bin/sh\necho merged >> \"$KCONFIG_CONFIG\"\n", 0o755)
         put(self.kdir / "answer", "CONFIG_A=y\nCONFIG_C=y\n")
         put(self.kdir / "configured", "fs/pipe.o\n")
@@ -266,12 +266,12 @@ class Compare(KernelCase):
         self.series("alpha", *edits)
         repo = self.imported()
         git("fetch", "-q", self.kdir, "alpha:alpha", cwd=repo)
-        objects = variants.touched(repo, self.on.tag, "alpha")
-        found = variants.compare(repo, self.on, "alpha", objects, frames, self.chosen)
+        objects = configs.touched(repo, self.on.tag, "alpha")
+        found = configs.compare(repo, self.on, "alpha", objects, frames, self.chosen)
         return {one.name: (one.verdict, one.why) for one in found}
 
     def test_good(self):
-        """The old warning is none; each variant is configured anew for the
+        """The old warning is none; each configuration is configured anew for the
         base only, built in a place of its own, without sparse."""
         self.assertEqual(self.compared(("fs/pipe.c", "7:1", "8:1"), frames=("fs/pipe.c:pipe_read",)), {
             "one: 1 objects build with W=1": (PASSED, ""),
@@ -283,7 +283,7 @@ class Compare(KernelCase):
         self.assertEqual(sum("tinyconfig" in line for line in made), 2)
         self.assertEqual(sum("olddefconfig" in line for line in made), 4)
         for name, arch in (("one", "x86_64"), ("two", "i386")):
-            mine = [line for line in made if f"O={project.cache()}/build/v0-variant-{name} " in line]
+            mine = [line for line in made if f"O={project.cache()}/build/v0-configs-{name} " in line]
             self.assertEqual(len(mine), len(made) // 2)
             self.assertEqual([line for line in mine if f"ARCH={arch} " not in line], [])
             self.assertEqual(sum("W=1" in line and line.endswith("fs/pipe.o") for line in mine), 2)
@@ -300,12 +300,12 @@ class Compare(KernelCase):
         self.assertEqual(found["two: stack frame of fs/pipe.c:pipe_write"], (FAILED, "1028 bytes, more than 1024"))
 
     def test_base(self):
-        """What is there for the base alone comes last, in its variant."""
-        put(self.dir / "kconfig/bases/v0/variants/two.config", "# CONFIG_C is not set\n")
-        put(self.dir / "kconfig/bases/v1/variants/common.config", "CONFIG_D=y\n")
+        """What is there for the base alone comes last, in its configuration."""
+        put(self.dir / "kconfig/bases/v0/configs/two.config", "# CONFIG_C is not set\n")
+        put(self.dir / "kconfig/bases/v1/configs/common.config", "CONFIG_D=y\n")
         found = self.compared(("fs/pipe.c", "7:1", "8:1"))
         self.assertEqual(found["one: 1 objects build with W=1"], (PASSED, ""))
-        self.assertIn("'variants/two' did not take CONFIG_C=n", found["two: builds"][1])
+        self.assertIn("'configs/two' did not take CONFIG_C=n", found["two: builds"][1])
 
     def test_error(self):
         """An object that no longer compiles fails with the compiler's words."""
@@ -315,7 +315,7 @@ class Compare(KernelCase):
 
     def test_not_configured(self):
         """An object that is not configured is not built, though make would;
-        where no variant has it, that is said."""
+        where no configuration has it, that is said."""
         found = self.compared(("fs/extra.c", "breaks", "still breaks"), ("fs/new.c", "", "a new file"))
         self.assertEqual({name: row[0] for name, row in found.items()}, {
             "one: 0 objects build with W=1": SKIPPED, "two: 0 objects build with W=1": SKIPPED,
@@ -330,37 +330,37 @@ class Compare(KernelCase):
         self.assertEqual(self.log.read_text().count(" fs/new.o"), 2)
 
     def test_refused_option(self):
-        """An option that was not taken fails that variant, and no other."""
-        put(self.dir / "kconfig/variants/two.config", "CONFIG_D=y\n")
+        """An option that was not taken fails that configuration, and no other."""
+        put(self.dir / "kconfig/configs/two.config", "CONFIG_D=y\n")
         found = self.compared(("fs/pipe.c", "7:1", "8:1"))
         self.assertEqual(found["one: 1 objects build with W=1"], (PASSED, ""))
         self.assertEqual(found["two: builds"][0], FAILED)
-        self.assertIn("'variants/two' did not take CONFIG_D=y", found["two: builds"][1])
+        self.assertIn("'configs/two' did not take CONFIG_D=y", found["two: builds"][1])
         self.assertEqual(len(found), 2)
 
     def test_no_compiler(self):
         """A cross compiler that is not installed."""
-        self.chosen = (Variant("one", cross="vax-linux-gnu-"),)
+        self.chosen = (Config("one", cross="vax-linux-gnu-"),)
         found = self.compared(("fs/pipe.c", "7:1", "8:1"))
         self.assertEqual(found, {"one: builds": (FAILED, "cannot run vax-linux-gnu-gcc: "
                                                          "'make install' installs what is missing")})
         self.assertFalse(self.log.exists())
 
     def test_clang(self):
-        """A variant that is clang's tells every make so; a clang that is not
+        """A configuration that is clang's tells every make so; a clang that is not
         installed."""
-        self.chosen = (Variant("one", llvm="-7"), Variant("two", llvm="-8"))
+        self.chosen = (Config("one", llvm="-7"), Config("two", llvm="-8"))
         self.fake("clang-7", "echo clang 7\n")
         found = self.compared(("fs/pipe.c", "7:1", "8:1"))
         self.assertEqual(found["one: 1 objects build with W=1"], (PASSED, ""))
         self.assertEqual(found["two: builds"], (FAILED, "cannot run clang-8: 'make install' installs what is missing"))
         self.assertEqual([line for line in self.log.read_text().splitlines() if " LLVM=-7 " not in line], [])
-        self.assertIn("variants: one: clang 7", self.said.getvalue())
+        self.assertIn("configs: one: clang 7", self.said.getvalue())
 
     def test_below(self):
-        """A variant builds only what is below its directories; what is below
-        no variant's is said."""
-        self.chosen = (Variant("one", below=("mm/",)), Variant("two", below=("fs/",)))
+        """A configuration builds only what is below its directories; what is below
+        no configuration's is said."""
+        self.chosen = (Config("one", below=("mm/",)), Config("two", below=("fs/",)))
         found = self.compared(("fs/pipe.c", "7:1", "8:1"), ("fs/extra.c", "breaks", "still breaks"))
         self.assertEqual({name: row[0] for name, row in found.items()}, {
             "one: 0 objects build with W=1": SKIPPED, "two: 1 objects build with W=1": PASSED,
@@ -374,14 +374,14 @@ class Compare(KernelCase):
         git("rm", "-q", "fs/extra.c", cwd=self.kdir)
         self.commit_kdir("alpha: remove a file")
         git("fetch", "-q", self.kdir, "alpha:alpha", cwd=repo)
-        self.assertEqual(variants.touched(repo, self.on.tag, "alpha"), ["fs/pipe.o"])
+        self.assertEqual(configs.touched(repo, self.on.tag, "alpha"), ["fs/pipe.o"])
 
     def test_frames_elsewhere(self):
         """A frame of a file that is not touched is looked at all the same."""
         repo = self.imported()
         self.series("alpha", ("fs/pipe.h", "", "a header"))
         one = self.topic("alpha", more='frames = ["fs/pipe.c:pipe_read"]\n').on(self.on)
-        found = list(variants.series([one], self.on, repo, chosen=self.chosen))
+        found = list(configs.series([one], self.on, repo, chosen=self.chosen))
         self.assertEqual([row.name for row in found if row.verdict == PASSED][1],
                          "alpha: one: stack frame of fs/pipe.c:pipe_read")
         self.assertEqual({row.verdict for row in found}, {PASSED})
@@ -394,13 +394,13 @@ class Compare(KernelCase):
 
         def builds(of: project.Topic = one, fresh: bool = False) -> bool:
             before = self.log.read_text() if self.log.exists() else ""
-            found = list(variants.series([of], self.on, repo, chosen=self.chosen, fresh=fresh))
+            found = list(configs.series([of], self.on, repo, chosen=self.chosen, fresh=fresh))
             self.assertEqual([(row.name, row.verdict) for row in found][:2],
                              [(f"alpha: {name}: 1 objects build with W=1", PASSED) for name in ("one", "two")])
             return self.log.read_text() != before
 
         self.assertEqual([builds(), builds(), builds(fresh=True), builds()], [True, False, True, False])
-        two = self.dir / "kconfig/variants/two.config"
+        two = self.dir / "kconfig/configs/two.config"
         put(two, two.read_text() + "# a comment\n")
         self.assertFalse(builds())
         put(two, two.read_text() + "# CONFIG_Z is not set\n")
@@ -417,26 +417,26 @@ class Compare(KernelCase):
         one = self.series("alpha", ("fs/pipe.c", "7:1", "8:1"))
         (patch,) = one.patches(self.on)
         put(patch, patch.read_text().replace("-says: 7:1", "-says: 6:1"))
-        (result,) = variants.series([one], self.on, repo)
+        (result,) = configs.series([one], self.on, repo)
         self.assertEqual((result.name, result.verdict), ("alpha: git am", FAILED))
 
     def program(self, *words: str) -> int:
         """The exit status of the program called with @words."""
-        with mock.patch.object(sys, "argv", ["variants.py", "--base", "v0", *words]):
-            return int(variants.main())
+        with mock.patch.object(sys, "argv", ["configs.py", "--base", "v0", *words]):
+            return int(configs.main())
 
     def test_program(self):
-        """Every topic's patches, or one variant of one topic, or a revision;
+        """Every topic's patches, or one configuration of one topic, or a revision;
         the exit status says whether all passed."""
         self.imported()
         self.series("alpha", ("fs/pipe.c", "7:1", "8:1"))
         one = self.root / "patches/alpha/series.toml"
         put(one, 'frames = ["fs/pipe.c:pipe_read"]\n' + one.read_text())
         self.series("beta", ("fs/pipe.c", "pipe_read 96", "pipe_read 104\nsays: 8:1: warning: new"))
-        self.assertEqual(self.program("--topic", "alpha", "--variant", "one"), 0)
+        self.assertEqual(self.program("--topic", "alpha", "--config", "one"), 0)
         self.assertIn("ok - alpha: one: stack frame of fs/pipe.c:pipe_read # 96 bytes, 96 on the base",
                       self.said.getvalue())
-        self.assertIn("variants: 2 passed, 0 failed, 0 skipped", self.said.getvalue())
+        self.assertIn("configs: 2 passed, 0 failed, 0 skipped", self.said.getvalue())
         self.assertEqual(self.program("--topic", "beta"), 1)
         self.assertIn("not ok - beta: two: 1 objects build with W=1 # ", self.said.getvalue())
         # Both touch the same lines, so one does not apply on the other.
@@ -451,7 +451,7 @@ class Compare(KernelCase):
         with self.assertRaises(SystemExit) as caught, redirect_stderr(io.StringIO()):
             self.program("--help")
         self.assertEqual(caught.exception.code, 0)
-        for word in ("--variant", "--topic", "--head", "W=1"):
+        for word in ("--config", "--topic", "--head", "W=1"):
             self.assertIn(word, self.said.getvalue())
 
     def test_words(self):
@@ -462,7 +462,7 @@ class Compare(KernelCase):
 
         def made() -> int:
             git("fetch", "-q", "-f", self.kdir, "alpha:alpha", cwd=repo)
-            found = variants.series([project.topic("alpha")], self.on, repo, "alpha", self.chosen)
+            found = configs.series([project.topic("alpha")], self.on, repo, "alpha", self.chosen)
             self.assertEqual([one.verdict for one in found], [PASSED] * 2)
             return len(self.log.read_text().splitlines())
 

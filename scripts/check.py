@@ -17,13 +17,14 @@ WARN, BUG or the hung-task detector in it is a failure.  So is a run that shows
 no guest, neither booted nor remembered.
 """
 
+import os
 import shutil
-import sys
+import subprocess
 import time
-import unittest
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import arm64
 import litmus
@@ -35,10 +36,10 @@ import configs
 from build import ARM64, UM, X86, Kernel, cached, kernel, kselftests
 from fetch import repository
 from guest import SWAP, accelerator, boot, reports, run_directory
-from install import PACKAGES, need
+from install import PACKAGES, need, tool
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, shown
-from project import (ROOT, Base, Failure, Topic, arguments, at_least, base, bases, chosen_topics, output, run, say,
-                     room_for_builds, topics)
+from project import (ROOT, Base, Failure, Topic, arguments, at_least, base, bases, cache, chosen_topics, output,
+                     room_for_builds, run, say, topics)
 from tree import apply
 
 # Raise this when what happens in a guest changes without a change of what its
@@ -109,35 +110,25 @@ class Run:
 
 
 def tooling() -> list[Result]:
-    """The tooling's own tests; each is one result."""
+    """The tooling's own tests, by pytest on all CPUs; each is one result."""
+    report = cache() / "log" / "pytest.xml"
+    report.parent.mkdir(exist_ok=True)
+    report.unlink(missing_ok=True)
+    done = subprocess.run([tool("python"), "-m", "pytest", "-q", "-n", "auto", "-p", "no:cacheprovider",
+                           "--no-header", "--tb=short", f"--junitxml={report}"], cwd=ROOT,
+                          env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, stdin=subprocess.DEVNULL)
+    if not report.exists():
+        return [Result("the tooling's tests", FAILED, f"pytest exited with {done.returncode} and left no report")]
     results = []
-
-    class Collect(unittest.TextTestResult):
-        """Keep a Result of each test."""
-
-        def addSuccess(self, test):
-            super().addSuccess(test)
-            results.append(Result(test.id(), PASSED))
-
-        def addFailure(self, test, err):
-            super().addFailure(test, err)
-            results.append(Result(test.id(), FAILED, self.failures[-1][1]))
-
-        def addError(self, test, err):
-            super().addError(test, err)
-            results.append(Result(str(test), FAILED, self.errors[-1][1]))
-
-        def addSkip(self, test, reason):
-            super().addSkip(test, reason)
-            results.append(Result(test.id(), SKIPPED, reason))
-
-        def addSubTest(self, test, subtest, err):
-            super().addSubTest(test, subtest, err)
-            if err is not None:
-                results.append(Result(subtest.id(), FAILED, str(err[1])))
-
-    suite = unittest.defaultTestLoader.discover(str(ROOT / "tests"), top_level_dir=str(ROOT / "tests"))
-    unittest.TextTestRunner(stream=sys.stdout, resultclass=Collect, verbosity=1).run(suite)
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        problem = next((case.find(kind) for kind in ("failure", "error") if case.find(kind) is not None), None)
+        skipped = case.find("skipped")
+        verdict = FAILED if problem is not None else SKIPPED if skipped is not None else PASSED
+        why = problem.text or "" if problem is not None else skipped.get("message", "") if skipped is not None else ""
+        results.append(Result(f"{case.get('classname')}.{case.get('name')}", verdict, why,
+                              float(case.get("time", 0))))
+    if done.returncode and not any(one.verdict == FAILED for one in results):
+        results.append(Result("the tooling's tests", FAILED, f"pytest exited with {done.returncode}"))
     return results
 
 

@@ -6,12 +6,14 @@ there.  Each step asks for its groups once its arguments are known to be right.
 """
 
 import argparse
+import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
-from project import Failure, cache, logged, output, run, say
+from project import ROOT, Failure, cache, lock, logged, output, run, say, sha256
 
 PACKAGES = {
     "source": ["git", "curl", "xz-utils"],
@@ -25,9 +27,9 @@ PACKAGES = {
     # what make runs besides.
     "lint": ["sparse", "codespell", "shellcheck", "gcc-aarch64-linux-gnu", "clang-19", "lld-19", "llvm-19"],
 }
-# Pinned: the guest's command line and console depend on virtme-ng's release.
-# What b4 says is read; checkpatch reads licences with ply and GitPython.
-TOOLS = ["virtme-ng==1.42", "ruff==0.17.5", "matplotlib==3.11.2", "b4==0.16.0", "ply==3.11", "GitPython==3.2.1"]
+# The Python tools and what they need, pinned with their hashes: see
+# pyproject.toml.
+LOCK = ROOT / "requirements.lock"
 
 
 def missing(packages: list[str]) -> list[str]:
@@ -63,17 +65,24 @@ def need(*groups: str) -> None:
 
 def tool(name: str) -> Path:
     """The path of a pinned Python tool, installing all of them first where
-    they are missing or of another release."""
-    venv = cache() / "venv"
-    stamp = venv / "hotpaths.tools"
-    if not stamp.exists() or stamp.read_text().split() != TOOLS:
-        log = cache() / "log" / "venv.log"
-        say(f"install: {' '.join(TOOLS)} into {venv} (log: {log})")
-        # What is there already stays as it is, since a guest may be running.
-        logged("python3 -m venv", ["/usr/bin/python3", "-m", "venv", venv], log)
-        logged("pip install", [venv / "bin" / "pip", "install", "--disable-pip-version-check", *TOOLS],
-               log, append=True)
-        stamp.write_text("\n".join(TOOLS) + "\n")
+    they are missing.  Those of another lock or Python are left alone, since a
+    guest may be running with them."""
+    key = hashlib.sha256(f"{sha256(LOCK)} {sys.version} {sys.prefix}".encode()).hexdigest()[:12]
+    venv = cache() / "venv" / key
+    stamp = venv / "complete"
+    # A program of the environment itself asks for its own.
+    if Path(sys.prefix).parent == venv.parent:
+        return Path(sys.prefix) / "bin" / name
+    if not stamp.exists():
+        with lock("venv"):
+            if not stamp.exists():
+                log = cache() / "log" / "venv.log"
+                say(f"install: the Python tools of {LOCK.name} into {venv} (log: {log})")
+                shutil.rmtree(venv, ignore_errors=True)
+                logged("python3 -m venv", [sys.executable, "-m", "venv", venv], log)
+                logged("pip install", [venv / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check",
+                                       "--require-hashes", "-r", LOCK], log, append=True)
+                stamp.touch()
     return venv / "bin" / name
 
 

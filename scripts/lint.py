@@ -21,9 +21,10 @@ import kernelscripts
 import memo
 from build import compiler, configure, fragments_hash, jobs, selected
 from fetch import repository
-from install import TOOLS, need, search_path, tool
+from install import LOCK, need, search_path, tool
 from ktap import FAILED, PASSED, Result, count, shown
-from project import ROOT, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say
+from project import (ROOT, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say,
+                     sha256)
 from tree import apply, commit_of, tree_of, worktree
 
 # Raise these when what texts(), or what builds(), finds wrong changes: their
@@ -207,7 +208,7 @@ def what_matters(one: Topic, on: Base, repo: Path, head: str) -> list[str]:
 def text_matters(one: Topic, on: Base, repo: Path) -> list[str]:
     """What the results of texts() follow from: the patches, and the scripts of
     the base and the tools that read them."""
-    return [str(TEXT_RULES), one.name, tree_of(repo, on.tag), output("codespell", "--version"), *TOOLS,
+    return [str(TEXT_RULES), one.name, tree_of(repo, on.tag), output("codespell", "--version"), sha256(LOCK),
             *(path.read_text() for path in [one.cover(on), *one.patches(on)])]
 
 

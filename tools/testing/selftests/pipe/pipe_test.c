@@ -2460,8 +2460,18 @@ static int count_faults(pid_t tid, const char **reason)
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_PAGE_FAULTS,
 	};
-	int fd = syscall(__NR_perf_event_open, &attr, tid, -1, -1, 0);
+	char id[32];
+	int fd;
 
+	/* That leaves out those which are not handled, as faults are disabled. */
+	if (!read_file_at("/sys/kernel/tracing/events/exceptions/page_fault_kernel",
+			  "id", id, sizeof(id)) ||
+	    !read_file_at("/sys/kernel/debug/tracing/events/exceptions/page_fault_kernel",
+			  "id", id, sizeof(id))) {
+		attr.type = PERF_TYPE_TRACEPOINT;
+		attr.config = atoi(id);
+	}
+	fd = syscall(__NR_perf_event_open, &attr, tid, -1, -1, 0);
 	if (fd < 0)
 		*reason = errno == EACCES || errno == EPERM ?
 			"the page faults of the kernel cannot be counted without CAP_PERFMON" :

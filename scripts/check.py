@@ -101,11 +101,14 @@ class Budget:
 
 @dataclass(frozen=True)
 class Run:
-    """What all checks of one run need to know."""
+    """What all checks of one run need to know: the accelerator of guests,
+    whether to do again what is remembered, the time, the name of the base that
+    it is about, the user's own tree of that."""
 
     accel: str
     fresh: bool
     budget: Budget
+    about: str = ""
     kdir: str | None = None
 
 
@@ -227,10 +230,12 @@ def listed(chosen: list[Topic], which: str) -> tuple[str, ...]:
 
 def quick_guests(on: Base, repo: Path, chosen: list[Topic], what: Run) -> Iterator[Result]:
     """The tests that prove a change: under User-Mode Linux, natively, and a
-    short list in QEMU of what that lacks."""
+    short list in QEMU of what that lacks; or all of them there, where the base
+    has no User-Mode Linux for it."""
     revision = apply(repo, on, chosen)
-    for config, which in ((UM.name, "native"), ("check", "emulated")):
-        only = listed(chosen, which)
+    native, emulated = listed(chosen, "native"), listed(chosen, "emulated")
+    wanted = {UM.name: native, "check": emulated} if on.uml else {"check": tuple(dict.fromkeys(emulated + native))}
+    for config, only in wanted.items():
         if only:
             yield from kselftest_guest(on, repo, revision, config, tested(chosen), "patched", what, only)
 
@@ -264,14 +269,14 @@ def applied(on: Base, chosen: list[Topic], repo: Path, before: str) -> Iterator[
 
 
 def quick(on: Base, what: Run) -> Iterator[Result]:
-    """What `make check` does for one base: on those that are not the reference,
-    that the series apply."""
+    """What `make check` does for one base: of those that it is not about, that
+    the series apply."""
     chosen = chosen_topics(None, on)
     repo = repository(on, what.kdir)
-    before = "" if on.reference else f"{on.name}: "
+    before = "" if on.name == what.about else f"{on.name}: "
     results = list(applied(on, chosen, repo, before))
     yield from results
-    if any(one.verdict == FAILED for one in results) or not on.reference:
+    if any(one.verdict == FAILED for one in results) or on.name != what.about:
         return
     say("check: patches and mirrors")
     yield from shown(lint.quick(on, chosen, repo, what.fresh))
@@ -286,7 +291,7 @@ def full(on: Base, what: Run) -> Iterator[Result]:
     """What `make check-full` adds to quick() for one base."""
     chosen = chosen_topics(None, on)
     repo = repository(on, what.kdir)
-    before = "" if on.reference else f"{on.name}: "
+    before = "" if on.name == what.about else f"{on.name}: "
     yield from all_guests(on, repo, chosen, what, before)
     say(f"check: {before}lint, and the objects of each patch")
     yield from shown(replace(one, name=before + one.name) for one in lint.lint(on, chosen, repo, what.fresh))
@@ -348,8 +353,8 @@ def main() -> int:
                         help="end within so many: skip what would not (default: no limit)")
     memo.argument(parser)
     args = parser.parse_args()
-    what = Run(args.accel, args.fresh, Budget(args.minutes), args.kdir)
     on = base(args.base)
+    what = Run(args.accel, args.fresh, Budget(args.minutes), on.name, args.kdir)
     chosen_topics(None, on)
     need(*PACKAGES)
     room_for_builds("make check")

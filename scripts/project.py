@@ -70,6 +70,7 @@ class Base:
     member: str = ""
     url: str = ""
     reference: bool = False
+    uml: bool = False
 
     @property
     def fetched(self) -> bool:
@@ -192,7 +193,7 @@ def bases() -> dict[str, Base]:
         where = f"bases.toml, base {name},"
         expect(where, row, *KEYS)
         for key, value in row.items():
-            kind = bool if key == "reference" else str
+            kind = bool if key in ("reference", "uml") else str
             if not isinstance(value, kind):
                 raise Failure(f"{where} has a '{key}' that is no {'true or false' if kind is bool else 'string'}: "
                               "see the other bases")

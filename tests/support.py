@@ -26,6 +26,7 @@ tag = "v9.1.2"
 version = "9.1.2"
 reference = true
 status = "a fake one"
+uml = true
 
 [base."v1"]
 tag = "v9.2.0"

@@ -73,6 +73,17 @@ class Check(KernelCase):
                       "ok - v1: alpha+beta: git am\n", "\n9 passed, 0 failed, 0 skipped"):
             self.assertIn(words, text)
 
+    def test_other_base(self):
+        """A base that is named is checked as the reference is; where it has no
+        User-Mode Linux, all runs in QEMU."""
+        for on in (self.on, self.other):
+            self.kept("alpha", on)
+        path = self.root / "patches/alpha/series.toml"
+        text = path.read_text().replace('[base."v1"]\n', '[base."v1"]\nnative = ["x:y"]\n')
+        put(path, 'emulated = ["alpha:two"]\n' + text)
+        self.assertEqual(self.check("--base", "v1")[0], 0)
+        self.assertEqual(self.asked[2:], ["v1: text", "v1: check, alpha+of alpha, alpha:two, x:y, v1+1", "v1: configs"])
+
     def test_full(self):
         """All of that, and then everything on every base, with the neighbours
         that the topics have there."""

@@ -448,19 +448,22 @@ static bool anon_pipe_missed_room(const struct pipe_inode_info *pipe,
  * it, and without room a writer sleeps interruptibly.  So what is beyond is
  * allocated without reclaim, and copied without page faults.  Where that fails,
  * it is left alone until there is room: if the memory has failed, each time is
- * a machine check.  What is merged needs no room, and no page either.
+ * a machine check.  What is merged needs no room.
  *
- * @odd is how many bytes from the start may be merged, 0 if none.
+ * @odd is how many bytes from the start may be merged, 0 if none.  @room is what
+ * there is at least: who gives up the mutex although there is a slot has to come
+ * back with a page for it, or others could be faster each time.
  */
 static void anon_pipe_prepare(struct pipe_inode_info *pipe,
 			      struct anon_pipe_prep *prep,
 			      const struct kiocb *iocb, struct iov_iter *from,
-			      unsigned int odd)
+			      unsigned int odd, unsigned int room)
 {
 	size_t len = iov_iter_count(from);
 	bool merge = odd && anon_pipe_will_merge(pipe, odd, len);
-	unsigned int room = anon_pipe_room(pipe);
 	unsigned int want, usable;
+
+	room = max(room, anon_pipe_room(pipe));
 
 	/* Pages that were prepared before this writer had to wait */
 	if (prep->next) {
@@ -492,7 +495,8 @@ static void anon_pipe_prepare(struct pipe_inode_info *pipe,
 		/* Until it is known better */
 		prep->would_block = !wait;
 		if (prep->filled == prep->count) {
-			page = anon_pipe_new_page(pipe, wait && !merge);
+			/* Merging takes none, but the rest does if there is room. */
+			page = anon_pipe_new_page(pipe, wait && (!merge || room));
 			if (!page)
 				break;
 			prep->pages[prep->count++] = page;
@@ -522,17 +526,18 @@ static void anon_pipe_prepare(struct pipe_inode_info *pipe,
 /*
  * A write of less than a page is merged as a whole, or needs one page.  Which
  * of them is known with pipe->mutex held, so its data are copied there; but it
- * should not be the first to see that pipe->prealloc is empty.
+ * should not be the first to see that pipe->prealloc is empty.  One that is about
+ * to sleep does not @wait for it.
  */
 static void anon_pipe_prefill(struct pipe_inode_info *pipe,
 			      struct anon_pipe_prep *prep,
-			      const struct kiocb *iocb)
+			      const struct kiocb *iocb, bool wait)
 {
 	if (prep->count || !anon_pipe_usable(pipe, iocb, anon_pipe_room(pipe)))
 		return;
 
 	prep->pages = prep->few;
-	prep->few[0] = anon_pipe_new_page(pipe, true);
+	prep->few[0] = anon_pipe_new_page(pipe, wait);
 	if (prep->few[0])
 		prep->count = 1;
 }
@@ -1022,9 +1027,9 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 		prep.faulted = false;
 		prep.would_block = false;
 		prep.merge = 0;
-		anon_pipe_prepare(pipe, &prep, iocb, from, chars);
+		anon_pipe_prepare(pipe, &prep, iocb, from, chars, 0);
 	} else if (!READ_ONCE(pipe->prealloc.count)) {
-		anon_pipe_prefill(pipe, &prep, iocb);
+		anon_pipe_prefill(pipe, &prep, iocb, true);
 	}
 
 	mutex_lock(&pipe->mutex);
@@ -1036,7 +1041,8 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 	 */
 	if (spares && iov_iter_count(from) && anon_pipe_missed_room(pipe, &prep)) {
 		mutex_unlock(&pipe->mutex);
-		anon_pipe_prepare(pipe, &prep, iocb, from, prep.bytes ? 0 : chars);
+		anon_pipe_prepare(pipe, &prep, iocb, from,
+				  prep.bytes ? 0 : chars, 0);
 		mutex_lock(&pipe->mutex);
 	}
 
@@ -1176,9 +1182,11 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 		mutex_unlock(&pipe->mutex);
 		if (full || ret > told) {
 			if (was_empty && full)
-				wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
+				wake_up_interruptible_sync_poll(&pipe->rd_wait,
+								EPOLLIN | EPOLLRDNORM);
 			else if (was_empty)
-				wake_up_interruptible_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
+				wake_up_interruptible_poll(&pipe->rd_wait,
+							   EPOLLIN | EPOLLRDNORM);
 			kill_fasync(&pipe->fasync_readers, SIGIO, POLL_IN);
 			told = ret;
 		}
@@ -1195,9 +1203,9 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 		if (!full)
 			wake_up_interruptible_poll(&pipe->wr_wait, EPOLLOUT | EPOLLWRNORM);
 		if (spares)
-			anon_pipe_prepare(pipe, &prep, iocb, from, 0);
+			anon_pipe_prepare(pipe, &prep, iocb, from, 0, !full);
 		else if (!READ_ONCE(pipe->prealloc.count))
-			anon_pipe_prefill(pipe, &prep, iocb);
+			anon_pipe_prefill(pipe, &prep, iocb, false);
 		if (full)
 			wait_event_interruptible_exclusive(pipe->wr_wait, pipe_writable(pipe));
 		mutex_lock(&pipe->mutex);

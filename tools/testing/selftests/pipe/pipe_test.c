@@ -3503,7 +3503,7 @@ TEST_F_TIMEOUT(copy, fits_first, LONG_TIMEOUT)
 		{ .used = 16, .len = 2 * psz + 100 },
 		{ .used = 16, .len = psz, .packets = true },
 		{ .used = 16, .before = 50, .len = psz + 100 },
-		{ .used = 16, .before = 50, .len = psz + 100, .seg = 70 },
+		{ .used = 16, .before = 50, .len = psz + 100, .seg = psz / 60 + 2 },
 	};
 	enum fits_end end;
 	const char *reason;

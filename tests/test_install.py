@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from unittest import mock
 
 from support import SCRIPTS, Case, put
@@ -60,7 +61,9 @@ class Interrupted(Case):
         with subprocess.Popen([sys.executable, program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               start_new_session=True) as child:
             while not (self.dir / "log").exists() or not (self.dir / "log").read_text():
-                pass
+                time.sleep(0.01)
+            # logged() has started it, and is to wait for it by now.
+            time.sleep(0.5)
             os.killpg(child.pid, signal.SIGINT)
             self.assertNotEqual(child.wait(), 0)
         (self.dir / "log").unlink()

@@ -1,10 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Boot an arm64 kernel in a guest that QEMU emulates, run one script there,
-keep its log.
+"""Boot an arm64 kernel in a guest that QEMU emulates, run one script there.
 
 Programs of this machine do not run there, so the guest's root is an initramfs
-with busybox.  As in guest.py's guests the run's directory is on /mnt, and all
+with busybox.  As in the other guests the run's directory is on /mnt, and all
 that goes in or comes out lies there.
 """
 
@@ -15,11 +13,11 @@ import shutil
 from pathlib import Path
 
 import fetch
-from build import ARM64, Kernel, kernel, kselftests
-from guest import Ran, run_directory, watch
-from install import need
-from project import ROOT, arguments, base, cache, lock, need_series, output, run, say, topic
-from tree import apply
+from build import Kernel
+from locks import cache, lock
+from model import ROOT
+from process import output, say
+from watch import Ran, watch
 
 # Debian's busybox: the file below the root of a mirror (apt names the mirror),
 # and its checksum.
@@ -97,32 +95,6 @@ def qemu(image: Path, initrd: Path, run_dir: Path, cpus: int, memory: str) -> li
 def boot(image: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str = "2G", timeout: float = 900,
          label: str = "guest") -> Ran:
     """Boot the arm64 kernel @image and run @script, of busybox's sh, as
-    guest.boot() does; raises Failure as that and initramfs() do."""
+    qemu.boot() does; raises Failure as that and initramfs() do."""
     return watch(qemu(image.image, initramfs(), run_dir, cpus, memory), run_dir, script, timeout, label,
                  console="stdout")
-
-
-def main() -> int:
-    """Run the kselftests of a topic, or another command, in the arm64 guest."""
-    parser = arguments(__doc__)
-    parser.add_argument("--topic", required=True)
-    parser.add_argument("--head", help="this revision of the kernel's repository instead of the topic's patches")
-    parser.add_argument("--exec", default="cd kselftest && ./run_kselftest.sh 2>&1 | cat",
-                        help="run this, with the kselftests in ./kselftest (default: %(default)s)")
-    parser.add_argument("--timeout", type=float, default=3600, help="seconds (default: %(default)s)")
-    args = parser.parse_args()
-    on = base(args.base)
-    one = need_series(topic(args.topic), on)
-    need("source", "build", "guest", "tests", "lint")
-    repo = fetch.repository(on, args.kdir)
-    revision = args.head or apply(repo, on, [one])
-    image = kernel(repo, on, revision, ARM64.name, one.name)
-    run_dir = run_directory(ARM64.name)
-    shutil.copytree(kselftests(repo, revision, [one.kselftest], ARM64), run_dir / "kselftest")
-    ran = boot(image, run_dir, args.exec, timeout=args.timeout, label=f"{one.name} {ARM64.name}")
-    print(ran.output.read_text(errors="replace"), end="")
-    return ran.status
-
-
-if __name__ == "__main__":
-    run(main)

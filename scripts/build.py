@@ -16,12 +16,17 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from command import arguments, run
 from fetch import repository
 from install import need
-from project import (CONFIGS, GUESTS, KCONFIG, Base, Failure, arguments, base, cache, lock, logged, need_series,
-                     output, run, say, topic)
+from locks import cache, lock
+from model import CONFIGS, GUESTS, KCONFIG, Base, find_topic, need_series
+from process import Failure, logged, output, say
 from tree import apply, commit_of, tree_of, worktree
 
+# What it takes to name the source line of each call in a report, where the
+# configuration has no debug info of its own.
+LINES = "KCFLAGS=-g1"
 LONG_AGO = 1767225600  # 2026 began: before anything was built
 # The same source must give the same kernel, whoever builds it and when.
 REPRODUCIBLE = {"KBUILD_BUILD_USER": "hotpaths", "KBUILD_BUILD_HOST": "hotpaths",
@@ -30,21 +35,33 @@ REPRODUCIBLE = {"KBUILD_BUILD_USER": "hotpaths", "KBUILD_BUILD_HOST": "hotpaths"
 
 @dataclass(frozen=True)
 class Arch:
-    """An architecture: what make is told of it, its compiler, and where in a
+    """An architecture: its name, the prefix of its compiler, and where in a
     build directory the image is that a guest boots."""
 
     name: str
-    words: tuple[str, ...]
-    gcc: str
+    cross: str
     image: Path
 
+    @property
+    def gcc(self) -> str:
+        """The program that compiles."""
+        return f"{self.cross}gcc"
 
-X86 = Arch("x86_64", (), "gcc", Path("arch/x86/boot/bzImage"))
-ARM64 = Arch("arm64", ("ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-"), "aarch64-linux-gnu-gcc",
-             Path("arch/arm64/boot/Image"))
-# User-Mode Linux; its programs are those of x86-64.
-UM = Arch("um", ("ARCH=um",), "gcc", Path("linux"))
-BY_CONFIG = {one.name: one for one in (ARM64, UM)}
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What every make for it is told."""
+        return (f"ARCH={self.name}", f"CROSS_COMPILE={self.cross}") if self != X86 else ()
+
+    @property
+    def programs(self) -> "Arch":
+        """The architecture of the programs that run on it."""
+        return X86 if self == UM else self
+
+
+X86 = Arch("x86_64", "", Path("arch/x86/boot/bzImage"))
+ARM64 = Arch("arm64", "aarch64-linux-gnu-", Path("arch/arm64/boot/Image"))
+UM = Arch("um", "", Path("linux"))
+BY_CONFIG = {target.name: target for target in (ARM64, UM)}
 
 
 def arch(config: str) -> Arch:
@@ -55,7 +72,8 @@ def arch(config: str) -> Arch:
 @dataclass(frozen=True)
 class Kernel:
     """A kernel that was built: its directory in the cache has the image,
-    config and kernel.json, which holds the other members."""
+    config, what decodes its reports (vmlinux and the kernel's
+    decode_stacktrace.sh), and kernel.json, which holds the other members."""
 
     path: Path
     base: str
@@ -80,27 +98,27 @@ def compiler(gcc: str = "gcc") -> str:
     return output(gcc, "--version").splitlines()[0]
 
 
-def fragments(config: str, on: Base | None = None) -> list[Path]:
-    """The configuration fragments of @config for the base @on (None: what all
+def fragments(config: str, base: Base | None = None) -> list[Path]:
+    """The configuration fragments of @config for @base (None: what all
     bases have in common), in the order they are merged.  What a base calls
     otherwise lies below bases/, in files of the same names."""
     if config not in (*CONFIGS, *GUESTS):
         raise Failure(f"unknown configuration '{config}': there are {', '.join((*CONFIGS, *GUESTS))}")
     names = [f"{config}.config"] if config in GUESTS else ["common.config", f"{config}.config"]
-    return with_own(KCONFIG, names, on)
+    return with_own(KCONFIG, names, base)
 
 
-def with_own(kconfig: Path, names: list[str], on: Base | None) -> list[Path]:
+def with_own(kconfig: Path, names: list[str], base: Base | None) -> list[Path]:
     """The fragments @names below @kconfig, and then those of the same names
-    that are there for the base @on alone."""
-    own = [kconfig / "bases" / on.name / name for name in names] if on else []
+    that are there for @base alone."""
+    own = [kconfig / "bases" / base.name / name for name in names] if base else []
     return [*(kconfig / name for name in names), *(path for path in own if path.exists())]
 
 
-def fragments_hash(config: str, on: Base | None = None) -> str:
-    """What the fragments of @config for the base @on set, as 12 hex digits: not
+def fragments_hash(config: str, base: Base | None = None) -> str:
+    """What the fragments of @config for @base set, as 12 hex digits: not
     what their comments say."""
-    return hashlib.sha256(json.dumps(options(fragments(config, on))).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(options(fragments(config, base))).encode()).hexdigest()[:12]
 
 
 def options(paths: list[Path]) -> dict[str, str]:
@@ -138,27 +156,27 @@ def merge(source: Path, out: Path, name: str, paths: list[Path], log: Path, word
                       f"scripts/kconfig (the log is {log})")
 
 
-def configured(out: Path, config: str, on: Base) -> bool:
+def configured(out: Path, config: str, base: Base) -> bool:
     """Whether the .config of @out was made from the fragments of @config as
-    they are for the base @on, for the compiler that is installed."""
+    they are for @base, for the compiler that is installed."""
     stamp = out / "hotpaths.fragments"
-    return stamp.exists() and stamp.read_text() == f"{fragments_hash(config, on)} {compiler(arch(config).gcc)}"
+    return stamp.exists() and stamp.read_text() == f"{fragments_hash(config, base)} {compiler(arch(config).gcc)}"
 
 
-def configure(source: Path, out: Path, config: str, on: Base) -> None:
+def configure(source: Path, out: Path, config: str, base: Base) -> None:
     """Make the .config of @out from tinyconfig and the fragments, unless it
-    was made from the same ones.  @source is the base @on: on a series,
+    was made from the same ones.  @source is @base: on a series,
     tinyconfig would switch off what the series adds, which takes its default
     otherwise.  Raises Failure as merge() does."""
-    if configured(out, config, on):
+    if configured(out, config, base):
         return
     out.mkdir(parents=True, exist_ok=True)
     stamp = out / "hotpaths.fragments"
     stamp.unlink(missing_ok=True)
     log = cache() / "log" / f"config-{config}.log"
     logged("tinyconfig", ["make", "-C", source, f"O={out}", *arch(config).words, "tinyconfig"], log)
-    merge(source, out, config, fragments(config, on), log, arch(config).words)
-    stamp.write_text(f"{fragments_hash(config, on)} {compiler(arch(config).gcc)}")
+    merge(source, out, config, fragments(config, base), log, arch(config).words)
+    stamp.write_text(f"{fragments_hash(config, base)} {compiler(arch(config).gcc)}")
 
 
 def selected(source: Path, out: Path, objects: list[str], words: tuple[str, ...] = ()) -> list[str]:
@@ -193,8 +211,8 @@ def checked_out(repo: Path, out: Path, commit: str) -> Path:
     before = stamp.read_text().split() if stamp.exists() else []
     files = output("git", "-C", source, "ls-files").splitlines()
     try:
-        differ = {path for one in before
-                  for path in output("git", "-C", source, "diff", "--name-only", one, tree).splitlines()}
+        differ = {path for known in before
+                  for path in output("git", "-C", source, "diff", "--name-only", known, tree).splitlines()}
     except Failure:
         # git has removed a tree that no branch needs.
         before = []
@@ -217,10 +235,15 @@ def built(out: Path, source: Path) -> None:
     (out / "hotpaths.built").write_text(output("git", "-C", source, "rev-parse", "HEAD^{tree}") + "\n")
 
 
+def lines(config: str) -> list[str]:
+    """The words that tell make of LINES, where configuration @config wants them."""
+    return [] if any(name.startswith("CONFIG_DEBUG_INFO_DWARF") for name in requested(config)) else [LINES]
+
+
 def kernel_path(repo: Path, base: Base, revision: str, config: str) -> Path:
     """Where in the cache the kernel is that kernel() of the same returns, or
     will be."""
-    made_of = f"{tree_of(repo, revision)} {fragments_hash(config, base)} {compiler(arch(config).gcc)}"
+    made_of = f"{tree_of(repo, revision)} {fragments_hash(config, base)} {compiler(arch(config).gcc)} {LINES}"
     return cache() / "kernel" / hashlib.sha256(made_of.encode()).hexdigest()[:16]
 
 
@@ -257,7 +280,8 @@ def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Ke
         log = cache() / "log" / f"build-{config}-{label}.log"
         say(f"build: {base.tag} {label}, configuration {config} (log: {log})")
         logged(f"build {label} {config}",
-               ["make", "-C", source, f"O={out}", *target.words, jobs(), target.image.name], log, env=REPRODUCIBLE)
+               ["make", "-C", source, f"O={out}", *target.words, *lines(config), jobs(), target.image.name], log,
+               env=REPRODUCIBLE)
         built(out, source)
         image = Kernel(path=path, base=base.name, commit=commit, config=config,
                        config_hash=hashlib.sha256((out / ".config").read_bytes()).hexdigest()[:12],
@@ -267,6 +291,8 @@ def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Ke
         partial.mkdir(parents=True)
         shutil.copy(out / target.image, partial)
         shutil.copy(out / ".config", partial / "config")
+        shutil.copy(source / "scripts/decode_stacktrace.sh", partial)
+        output(f"{target.cross}objcopy", "--compress-debug-sections=zlib", out / "vmlinux", partial / "vmlinux")
         row = asdict(image)
         del row["path"]
         (partial / "kernel.json").write_text(json.dumps(row, indent=1) + "\n")
@@ -312,15 +338,14 @@ def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86
 def main() -> None:
     """Build one kernel and print its directory."""
     parser = arguments(__doc__)
-    parser.add_argument("--topic", help="apply this series (default: none, the baseline)")
+    parser.add_argument("--topic", type=find_topic, help="apply this series (default: none, the baseline)")
     parser.add_argument("--config", default="bench", choices=(*CONFIGS, *GUESTS), help="default: %(default)s")
     args = parser.parse_args()
-    on = base(args.base)
-    one = need_series(topic(args.topic), on) if args.topic else None
+    topic = need_series(args.topic, args.base) if args.topic else None
     need("source", "build")
-    repo = repository(on, args.kdir)
-    revision, label = (apply(repo, on, [one]), one.name) if one else (on.tag, "baseline")
-    say(f"build: {kernel(repo, on, revision, args.config, label).path}")
+    repo = repository(args.base, args.kdir)
+    revision, label = (apply(repo, args.base, [topic]), topic.name) if topic else (args.base.tag, "baseline")
+    say(f"build: {kernel(repo, args.base, revision, args.config, label).path}")
 
 
 if __name__ == "__main__":

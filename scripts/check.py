@@ -18,7 +18,6 @@ no guest, neither booted nor remembered.
 """
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -26,20 +25,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
-import arm64
-import litmus
-import lint
-import memo
-import knockout
-import um
 import configs
-from build import ARM64, UM, X86, Kernel, cached, kernel, kselftests
+import knockout
+import lint
+import litmus
+import memo
+from build import UM, Kernel, cached
+from command import arguments, at_least, run
 from fetch import repository
-from guest import SWAP, accelerator, boot, reports, run_directory
+from guest import SWAP, boot, prepare
 from install import PACKAGES, need, tool
+from klog import lockdep_off
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, shown
-from project import (ROOT, Base, Failure, Topic, arguments, at_least, base, bases, cache, chosen_topics, output,
-                     room_for_builds, run, say, topics)
+from locks import cache, room_for_builds
+from model import GUESTS, ROOT, Base, Topic, bases, chosen_topics, topics
+from process import Failure, output, say
+from qemu import accelerator
 from tree import apply
 
 # Raise this when what happens in a guest changes without a change of what its
@@ -130,48 +131,30 @@ def tooling() -> list[Result]:
         why = problem.text or "" if problem is not None else skipped.get("message", "") if skipped is not None else ""
         results.append(Result(f"{case.get('classname')}.{case.get('name')}", verdict, why,
                               float(case.get("time", 0))))
-    if done.returncode and not any(one.verdict == FAILED for one in results):
+    if done.returncode and not any(result.verdict == FAILED for result in results):
         results.append(Result("the tooling's tests", FAILED, f"pytest exited with {done.returncode}"))
     return results
-
-
-def lockdep_off(run_dir: Path) -> str:
-    """Why the tests of @run_dir prove nothing about locks: lockdep switches
-    itself off at its first report, or where it runs out of memory.  Empty where
-    it is on, or is not in the kernel."""
-    path = run_dir / "lockdep_stats"
-    text = path.read_text() if path.exists() else ""
-    if not text or " debug_locks:" not in text or text.split("debug_locks:")[1].split()[0] == "1":
-        return ""
-    return "lockdep was off when the tests had ended: look for its report in the log"
 
 
 def booted(image: Kernel, tests: Path, name: str, script: str, what: Run, by_turns: bool) -> Iterator[Result]:
     """Boot @image and run @script, which leaves KTAP in the file ktap, beside
     the installed kselftests @tests and the tracing scripts.  What the KTAP has
     and what the kernel's log says are the results; @by_turns is boot()'s."""
-    run_dir = run_directory("check-" + name.replace(":", "").replace(" ", "-"))
-    shutil.copytree(tests, run_dir / "kselftest")
-    shutil.copytree(ROOT / "scripts" / "trace", run_dir / "trace")
-    patience = what.budget.patience()
+    emulated = image.config not in GUESTS
     try:
-        if image.config == ARM64.name:
-            ran = arm64.boot(image, run_dir, script, timeout=patience, label=name)
-        elif image.config == UM.name:
-            ran = um.boot(image, run_dir, script, timeout=patience, label=name)
-        else:
-            ran = boot(image, run_dir, script, memory="2G", accel=accelerator(what.accel, image), by_turns=by_turns,
-                       timeout=patience, label=name)
+        ran = boot(image, tests, "check-" + name.replace(":", "").replace(" ", "-"), script, name,
+                   memory="2G" if emulated else "", timeout=what.budget.patience(),
+                   accel=accelerator(what.accel, image) if emulated else "", by_turns=by_turns)
     except Failure as err:
         yield Result("guest", FAILED, str(err))
         return
-    results = parse((run_dir / "ktap").read_text(errors="replace") if (run_dir / "ktap").exists() else "")
+    ktap = ran.path / "ktap"
+    results = parse(ktap.read_text(errors="replace") if ktap.exists() else "")
     yield from results
-    found = reports(ran.console.read_text(errors="replace"))
-    off = lockdep_off(run_dir)
+    found, off = ran.reports(), lockdep_off(ran.path)
     yield Result("the kernel's log", FAILED if found or off else PASSED, "\n".join([*found[:10], off][:10]).strip())
-    if found or off or any(one.verdict == FAILED for one in results):
-        say(f"check: what the guest printed is in {run_dir}")
+    if found or off or any(result.verdict == FAILED for result in results):
+        say(f"check: what the guest printed is in {ran.path}")
 
 
 def guest(image: Kernel, tests: Path, name: str, script: str, what: Run, by_turns: bool = False) -> list[Result]:
@@ -180,27 +163,25 @@ def guest(image: Kernel, tests: Path, name: str, script: str, what: Run, by_turn
     emulator = "" if image.config == UM.name else output("qemu-system-x86_64", "--version").splitlines()[0]
     trace = [path.read_text() for path in sorted((ROOT / "scripts" / "trace").iterdir())] if script == TOOLS else []
     inputs = [str(RULES), image.path.name, tests.name, script, what.accel, emulator, str(by_turns), *trace]
-    return shown(replace(one, name=f"{name}: {one.name}")
-                 for one in memo.results(name, inputs, lambda: booted(image, tests, name, script, what, by_turns),
+    return shown(replace(result, name=f"{name}: {result.name}")
+                 for result in memo.results(name, inputs, lambda: booted(image, tests, name, script, what, by_turns),
                                          what.fresh))
 
 
-def kselftest_guest(on: Base, repo: Path, revision: str, config: str, targets: list[str], label: str,
+def kselftest_guest(base: Base, repo: Path, revision: str, config: str, targets: list[str], label: str,
                     what: Run, only: tuple[str, ...] = (), tools: bool = False, before: str = "") -> list[Result]:
     """The kselftests of @targets, or those of them that @only names as the
     runner does, on the kernel of @revision with configuration @config, and if
     @tools, the tracing tools, where the time is left.  @label names the series
     in progress lines; @before comes before each result's name."""
     name = f"{before}kselftests {config}"
-    needed = GUEST_MINUTES + (0 if cached(repo, on, revision, config) else BUILD_MINUTES)
+    needed = GUEST_MINUTES + (0 if cached(repo, base, revision, config) else BUILD_MINUTES)
     refusal = what.budget.refusal(needed)
     if refusal:
         return shown([Result(name, SKIPPED, refusal)])
     say(f"check: {name}")
     try:
-        image = kernel(repo, on, revision, config, label)
-        # Topics may share a directory of tests.
-        tests = kselftests(repo, revision, list(dict.fromkeys(targets)), ARM64 if config == ARM64.name else X86)
+        image, tests = prepare(repo, base, revision, config, targets, label)
     except Failure as err:
         return shown([Result(f"{name}: build", FAILED, str(err))])
     missing = sorted(set(only) - set((tests / "kselftest-list.txt").read_text().split())) if only else []
@@ -219,96 +200,96 @@ def kselftest_guest(on: Base, repo: Path, revision: str, config: str, targets: l
 def tested(chosen: list[Topic]) -> list[str]:
     """The kselftests of @chosen, and those of the kernel that exercise the
     same code."""
-    return [one.kselftest for one in chosen] + [name for one in chosen for name in one.neighbours]
+    return [topic.kselftest for topic in chosen] + [name for topic in chosen for name in topic.neighbours]
 
 
 def listed(chosen: list[Topic], which: str) -> tuple[str, ...]:
     """The tests that the topics @chosen name under the key @which of their
     series.toml, each once."""
-    return tuple(dict.fromkeys(name for one in chosen for name in getattr(one, which)))
+    return tuple(dict.fromkeys(name for topic in chosen for name in getattr(topic, which)))
 
 
-def quick_guests(on: Base, repo: Path, chosen: list[Topic], what: Run) -> Iterator[Result]:
+def quick_guests(base: Base, repo: Path, chosen: list[Topic], what: Run) -> Iterator[Result]:
     """The tests that prove a change: under User-Mode Linux, natively, and a
     short list in QEMU of what that lacks; or all of them there, where the base
     has no User-Mode Linux for it."""
-    revision = apply(repo, on, chosen)
+    revision = apply(repo, base, chosen)
     native, emulated = listed(chosen, "native"), listed(chosen, "emulated")
-    wanted = {UM.name: native, "check": emulated} if on.uml else {"check": tuple(dict.fromkeys(emulated + native))}
+    wanted = {UM.name: native, "check": emulated} if base.uml else {"check": tuple(dict.fromkeys(emulated + native))}
     for config, only in wanted.items():
         if only:
-            yield from kselftest_guest(on, repo, revision, config, tested(chosen), "patched", what, only)
+            yield from kselftest_guest(base, repo, revision, config, tested(chosen), "patched", what, only)
 
 
-def all_guests(on: Base, repo: Path, chosen: list[Topic], what: Run, before: str) -> Iterator[Result]:
+def all_guests(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str) -> Iterator[Result]:
     """The kselftests of @chosen on the trace and the debug kernel with all of
     their series, and on the former those of the kernel that exercise the same
     code: KASAN makes these slow.  On other architectures, a topic's kselftests
     run with its own series alone."""
-    revision = apply(repo, on, chosen)
-    yield from kselftest_guest(on, repo, revision, "trace", tested(chosen), "patched", what, tools=True,
+    revision = apply(repo, base, chosen)
+    yield from kselftest_guest(base, repo, revision, "trace", tested(chosen), "patched", what, tools=True,
                                before=before)
-    yield from kselftest_guest(on, repo, revision, "debug", [one.kselftest for one in chosen], "patched", what,
+    yield from kselftest_guest(base, repo, revision, "debug", [topic.kselftest for topic in chosen], "patched", what,
                                before=before)
-    for one in chosen:
-        for config in one.guests:
-            yield from kselftest_guest(on, repo, apply(repo, on, [one]), config, [one.kselftest], one.name, what,
-                                       before=before)
+    for topic in chosen:
+        for config in topic.guests:
+            yield from kselftest_guest(base, repo, apply(repo, base, [topic]), config, [topic.kselftest], topic.name,
+                                       what, before=before)
 
 
-def applied(on: Base, chosen: list[Topic], repo: Path, before: str) -> Iterator[Result]:
-    """Whether the series of @chosen apply to @on, each alone and all of them
+def applied(base: Base, chosen: list[Topic], repo: Path, before: str) -> Iterator[Result]:
+    """Whether the series of @chosen apply to @base, each alone and all of them
     one on the other."""
-    for stack in [*([one] for one in chosen), *([chosen] if len(chosen) > 1 else [])]:
-        name = f"{before}{'+'.join(one.name for one in stack)}: git am"
+    for stack in [*([topic] for topic in chosen), *([chosen] if len(chosen) > 1 else [])]:
+        name = f"{before}{'+'.join(topic.name for topic in stack)}: git am"
         try:
-            apply(repo, on, stack)
+            apply(repo, base, stack)
             yield from shown([Result(name, PASSED)])
         except Failure as err:
             yield from shown([Result(name, FAILED, str(err))])
 
 
-def quick(on: Base, what: Run) -> Iterator[Result]:
+def quick(base: Base, what: Run) -> Iterator[Result]:
     """What `make check` does for one base: of those that it is not about, that
     the series apply."""
-    chosen = chosen_topics(None, on)
-    repo = repository(on, what.kdir)
-    before = "" if on.name == what.about else f"{on.name}: "
-    results = list(applied(on, chosen, repo, before))
+    chosen = chosen_topics(None, base)
+    repo = repository(base, what.kdir)
+    before = "" if base.name == what.about else f"{base.name}: "
+    results = list(applied(base, chosen, repo, before))
     yield from results
-    if any(one.verdict == FAILED for one in results) or on.name != what.about:
+    if any(result.verdict == FAILED for result in results) or base.name != what.about:
         return
     say("check: patches and mirrors")
-    yield from shown(lint.quick(on, chosen, repo, what.fresh))
-    yield from quick_guests(on, repo, chosen, what)
+    yield from shown(lint.quick(base, chosen, repo, what.fresh))
+    yield from quick_guests(base, repo, chosen, what)
     say("check: touched objects")
-    yield from shown(configs.series(chosen, on, repo, fresh=what.fresh,
+    yield from shown(configs.series(chosen, base, repo, fresh=what.fresh,
                                      chosen=tuple(configs.CONFIGS[name] for name in QUICK_CONFIGS),
                                      refusal=what.budget.refusal(BUILD_MINUTES)))
 
 
-def full(on: Base, what: Run) -> Iterator[Result]:
+def full(base: Base, what: Run) -> Iterator[Result]:
     """What `make check-full` adds to quick() for one base."""
-    chosen = chosen_topics(None, on)
-    repo = repository(on, what.kdir)
-    before = "" if on.name == what.about else f"{on.name}: "
-    yield from all_guests(on, repo, chosen, what, before)
+    chosen = chosen_topics(None, base)
+    repo = repository(base, what.kdir)
+    before = "" if base.name == what.about else f"{base.name}: "
+    yield from all_guests(base, repo, chosen, what, before)
     say(f"check: {before}lint, and the objects of each patch")
-    yield from shown(replace(one, name=before + one.name) for one in lint.lint(on, chosen, repo, what.fresh))
+    yield from shown(replace(result, name=before + result.name) for result in lint.lint(base, chosen, repo, what.fresh))
     say(f"check: {before}litmus tests")
-    yield from shown(replace(one, name=before + one.name)
-                     for topic in chosen for one in litmus.series(topic, on, repo))
+    yield from shown(replace(result, name=before + result.name)
+                     for topic in chosen for result in litmus.series(topic, base, repo))
     say(f"check: {before}other configurations")
-    yield from shown(replace(one, name=before + one.name) for one in configs.series(
-        chosen, on, repo, fresh=what.fresh, refusal=what.budget.refusal(BUILD_MINUTES)))
-    for one in chosen:
-        if knockout.available(one, on):
-            say(f"check: {before}{one.name} with parts left out")
+    yield from shown(replace(result, name=before + result.name) for result in configs.series(
+        chosen, base, repo, fresh=what.fresh, refusal=what.budget.refusal(BUILD_MINUTES)))
+    for topic in chosen:
+        if knockout.available(topic, base):
+            say(f"check: {before}{topic.name} with parts left out")
             yield from shown(replace(result, name=before + result.name)
-                             for result in knockout.series(one, on, repo, what.accel))
+                             for result in knockout.series(topic, base, repo, what.accel))
 
 
-def told(name: str, results: Iterator[Result]) -> Iterator[Result]:
+def failing(name: str, results: Iterator[Result]) -> Iterator[Result]:
     """@results; a Failure that breaks them off is a result as well, called
     @name."""
     try:
@@ -317,13 +298,13 @@ def told(name: str, results: Iterator[Result]) -> Iterator[Result]:
         yield from shown([Result(name, FAILED, str(err))])
 
 
-def wanted(on: Base, kdir: str | None) -> Iterator[Base]:
-    """The bases that a run about @on checks: with the reference go all others
+def concerned_bases(base: Base, kdir: str | None) -> Iterator[Base]:
+    """The bases that a run about @base checks: with the reference go all others
     that have series, but for those that are somebody's own tree."""
-    yield on
-    if on.reference:
+    yield base
+    if base.reference:
         for other in bases().values():
-            if other != on and any(one.patches(other) for one in topics().values()):
+            if other != base and any(topic.patches(other) for topic in topics().values()):
                 if other.fetched:
                     yield other
                 else:
@@ -333,46 +314,44 @@ def wanted(on: Base, kdir: str | None) -> Iterator[Base]:
 
 def proved(results: list[Result]) -> Iterator[Result]:
     """A failure where no test in a guest is among @results."""
-    if not any(one.verdict == PASSED and "kselftests " in one.name for one in results):
+    if not any(result.verdict == PASSED and "kselftests " in result.name for result in results):
         yield from shown([Result("a guest", FAILED, "no test passed in any guest, now or with the same inputs before: "
                                  "give the run more time (MINUTES=), or see above why none booted")])
 
 
 def slowest(results: list[Result]) -> str:
     """The tests that took longest, as lines."""
-    longest = sorted((one for one in results if one.seconds >= 1), key=lambda one: -one.seconds)[:SLOWEST]
-    return "".join(f"  {one.seconds:5.0f} s  {one.name}\n" for one in longest)
+    longest = sorted((result for result in results if result.seconds >= 1), key=lambda result: -result.seconds)
+    return "".join(f"  {result.seconds:5.0f} s  {result.name}\n" for result in longest[:SLOWEST])
 
 
 def main() -> int:
     """Run all checks and end with the line 'N passed, N failed, N skipped'."""
-    parser = arguments(__doc__)
+    parser = arguments(__doc__, accel=True, fresh=True)
     parser.add_argument("--full", action="store_true", help="everything, on every base; takes hours")
-    parser.add_argument("--accel", default="auto", choices=("auto", "kvm", "tcg"), help="default: auto")
     parser.add_argument("--minutes", type=at_least(1),
                         help="end within so many: skip what would not (default: no limit)")
-    memo.argument(parser)
     args = parser.parse_args()
-    on = base(args.base)
-    what = Run(args.accel, args.fresh, Budget(args.minutes), on.name, args.kdir)
-    chosen_topics(None, on)
+    base = args.base
+    what = Run(args.accel, args.fresh, Budget(args.minutes), base.name, args.kdir)
+    chosen_topics(None, base)
     need(*PACKAGES)
     room_for_builds("make check")
     say("check: the tooling's own tests")
     results = tooling()
     results += shown(lint.scripts())
-    checked = list(wanted(on, args.kdir))
+    concerned = list(concerned_bases(base, args.kdir))
     steps: list[Callable[[Base, Run], Iterator[Result]]] = [quick, full] if args.full else [quick]
     for step in steps:
-        for one in checked:
-            results += told(f"{step.__name__} check of {one.name}",
-                            step(one, what if one == on else replace(what, kdir=None)))
+        for checked in concerned:
+            results += failing(f"{step.__name__} check of {checked.name}",
+                               step(checked, what if checked == base else replace(what, kdir=None)))
     results += proved(results)
-    failed = [one for one in results if one.verdict == FAILED]
+    failed = [result for result in results if result.verdict == FAILED]
     if failed:
         print("\nFailed:")
-        for one in failed:
-            print(f"  {one.name}\n" + "".join(f"    {line}\n" for line in one.why.splitlines()), end="")
+        for result in failed:
+            print(f"  {result.name}\n" + "".join(f"    {line}\n" for line in result.why.splitlines()), end="")
     longest = slowest(results)
     if longest:
         print(f"\nSlowest tests:\n{longest}", end="")

@@ -5,13 +5,15 @@ logs, remembered results and the steps' own worktrees.  Downloads, the kernel
 repositories and the trees that series are edited in stay; --all removes those
 too, unless a tree has work that was not exported."""
 
-import argparse
 import fcntl
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
-from project import Failure, cache, output, run, say, topics
+from command import arguments, run
+from locks import cache
+from model import topics
+from process import Failure, output, say
 
 REBUILT = ("build", "kernel", "kselftest", "run", "log", "memo", "kvm.json", "unpack.part", "kdir.part")
 
@@ -37,7 +39,7 @@ def alone(root: Path, held: ExitStack) -> None:
 
 def main() -> None:
     """Clean the cache."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__, base=False)
     parser.add_argument("--all", action="store_true", help="remove the whole cache, exported trees included")
     args = parser.parse_args()
     root = cache()

@@ -20,11 +20,14 @@ from pathlib import Path
 
 import memo
 from build import compiler, jobs, merge, options, selected, with_own
+from command import arguments, run
 from fetch import repository
 from install import need
 from ktap import FAILED, PASSED, SKIPPED, Result, count, shown
 from lint import build_objects, diagnostics, kernel_files
-from project import KCONFIG, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say
+from locks import cache, lock
+from model import KCONFIG, Base, Topic, chosen_topics
+from process import Failure, logged, output, say
 from tree import apply, commit_of, tree_of, worktree
 
 # Raise this when what is found wrong changes: the results are remembered.
@@ -56,10 +59,10 @@ class Config:
         """The program that compiles."""
         return f"clang{self.llvm}" if self.llvm else f"{self.cross}gcc"
 
-    def fragments(self, on: Base | None = None) -> list[Path]:
-        """The configuration fragments for the base @on, as build.fragments()
+    def fragments(self, base: Base | None = None) -> list[Path]:
+        """The configuration fragments for @base, as build.fragments()
         has them of the other configurations."""
-        return with_own(KCONFIG, ["configs/common.config", f"configs/{self.name}.config"], on)
+        return with_own(KCONFIG, ["configs/common.config", f"configs/{self.name}.config"], base)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -83,7 +86,7 @@ def port(arch: str, limit: int = 2048) -> Config:
     return Config(arch, arch=arch, llvm="-19", limit=limit, slack=16, below=(f"arch/{arch}/", "mm/"))
 
 
-CONFIGS = {one.name: one for one in (
+CONFIGS = {config.name: config for config in (
     Config("x86", sparse=True),
     Config("i386", arch="i386", limit=1024),
     Config("rt"),
@@ -120,47 +123,47 @@ def stacks(text: str) -> dict[str, int]:
     return found
 
 
-def build(one: Config, source: Path, label: str, out: Path, objects: list[str]) -> Built:
-    """Build in @out those of @objects that @one configures, out of @source
+def build(config: Config, source: Path, label: str, out: Path, objects: list[str]) -> Built:
+    """Build in @out those of @objects that @config configures, out of @source
     with the .config that is in @out.  @label names the log.  Raises Failure
     where make cannot prepare; an object that does not compile is said in what
     is returned."""
-    log = cache() / "log" / f"configs-{one.name}-{label}.log"
-    logged(f"{one.name}: prepare", ["make", "-C", source, f"O={out}", jobs(), *one.words, "prepare"], log)
-    there = [name for name in objects if one.wants(name) and (source / name).with_suffix(".c").exists()]
-    mine = selected(source, out, there, one.words)
+    log = cache() / "log" / f"configs-{config.name}-{label}.log"
+    logged(f"{config.name}: prepare", ["make", "-C", source, f"O={out}", jobs(), *config.words, "prepare"], log)
+    there = [name for name in objects if config.wants(name) and (source / name).with_suffix(".c").exists()]
+    mine = selected(source, out, there, config.words)
     usage = {name: (out / name).with_suffix(".su") for name in mine}
     for path in usage.values():
         path.unlink(missing_ok=True)
     broken = ""
     try:
-        said = build_objects(source, out, mine, log, one.words) if mine else set()
+        said = build_objects(source, out, mine, log, config.words) if mine else set()
     except Failure as err:
         said, broken = diagnostics(log.read_text(errors="replace")), str(err)
     frames = {name[:-1] + "c": stacks(path.read_text()) for name, path in usage.items() if path.exists()}
     return Built(mine, said, frames, broken)
 
 
-def both(one: Config, repo: Path, on: Base, head: str, objects: list[str]) -> tuple[Built, Built]:
-    """@one built of the base @on and of the revision @head of @repo.  Raises
+def both(config: Config, repo: Path, base: Base, head: str, objects: list[str]) -> tuple[Built, Built]:
+    """@config built of @base and of the revision @head of @repo.  Raises
     Failure where it cannot be configured, naming the options that were not
     taken, or where its compiler is missing."""
-    if not shutil.which(one.compiler):
-        raise Failure(f"cannot run {one.compiler}: 'make install' installs what is missing")
-    out = cache() / "build" / f"{repo.name}-configs-{one.name}"
+    if not shutil.which(config.compiler):
+        raise Failure(f"cannot run {config.compiler}: 'make install' installs what is missing")
+    out = cache() / "build" / f"{repo.name}-configs-{config.name}"
     out.mkdir(parents=True, exist_ok=True)
-    log = cache() / "log" / f"config-configs-{one.name}.log"
-    name = f"configs/{one.name}"
+    log = cache() / "log" / f"config-configs-{config.name}.log"
+    name = f"configs/{config.name}"
     with lock(f"{repo.name}-lint"):
-        source = worktree(repo, "lint", on.tag)
-        logged("tinyconfig", ["make", "-C", source, f"O={out}", *one.words, "tinyconfig"], log)
-        merge(source, out, name, one.fragments(on), log, one.words)
-        before = build(one, source, "base", out, objects)
+        source = worktree(repo, "lint", base.tag)
+        logged("tinyconfig", ["make", "-C", source, f"O={out}", *config.words, "tinyconfig"], log)
+        merge(source, out, name, config.fragments(base), log, config.words)
+        before = build(config, source, "base", out, objects)
         source = worktree(repo, "lint", head)
         # On top of the base's: an option that the series adds takes its
         # default, where tinyconfig would switch it off.
-        merge(source, out, name, one.fragments(on), log, one.words)
-        return before, build(one, source, "series", out, objects)
+        merge(source, out, name, config.fragments(base), log, config.words)
+        return before, build(config, source, "series", out, objects)
 
 
 def frame(function: str, before: int | None, after: int | None, limit: int, slack: int = 0) -> tuple[str, str]:
@@ -177,10 +180,10 @@ def frame(function: str, before: int | None, after: int | None, limit: int, slac
     return PASSED, f"{after} bytes" + ("" if before is None else f", {before} on the base")
 
 
-def judge(one: Config, before: Built, after: Built, frames: tuple[str, ...] = ()) -> Iterator[Result]:
-    """The results of @one: its warnings, and the stack frames of @frames,
+def judge(config: Config, before: Built, after: Built, frames: tuple[str, ...] = ()) -> Iterator[Result]:
+    """The results of @config: its warnings, and the stack frames of @frames,
     each 'file.c:function'."""
-    name = f"{one.name}: {len(after.objects)} objects build with W=1"
+    name = f"{config.name}: {len(after.objects)} objects build with W=1"
     if before.broken:
         yield Result(name, FAILED, f"on the base: {before.broken}")
         return
@@ -196,8 +199,8 @@ def judge(one: Config, before: Built, after: Built, frames: tuple[str, ...] = ()
     for path, function in (wanted.split(":") for wanted in frames):
         if path in after.stacks:
             verdict, why = frame(function, before.stacks.get(path, {}).get(function),
-                                 after.stacks[path].get(function), one.limit, one.slack)
-            yield Result(f"{one.name}: stack frame of {path}:{function}", verdict, why)
+                                 after.stacks[path].get(function), config.limit, config.slack)
+            yield Result(f"{config.name}: stack frame of {path}:{function}", verdict, why)
 
 
 def unseen(objects: list[str], frames: tuple[str, ...], everything: list[Built]) -> Iterator[Result]:
@@ -214,23 +217,23 @@ def unseen(objects: list[str], frames: tuple[str, ...], everything: list[Built])
                          "no configuration has that function: fix the topic's 'frames'")
 
 
-def compare(repo: Path, on: Base, head: str, objects: list[str], frames: tuple[str, ...] = (),
+def compare(repo: Path, base: Base, head: str, objects: list[str], frames: tuple[str, ...] = (),
             chosen: tuple[Config, ...] = tuple(CONFIGS.values())) -> Iterator[Result]:
     """The results for @objects of @repo in the configurations @chosen, between the
-    base @on and the revision @head.  What no configuration looked at fails where all are
+    base @base and the revision @head.  What no configuration looked at fails where all are
     chosen."""
     everything: list[Built] = []
     broken = False
-    for one in chosen:
-        say(f"configs: {one.name}: {compiler(one.compiler) if shutil.which(one.compiler) else one.arch}")
+    for config in chosen:
+        say(f"configs: {config.name}: {compiler(config.compiler) if shutil.which(config.compiler) else config.arch}")
         try:
-            before, after = both(one, repo, on, head, objects)
+            before, after = both(config, repo, base, head, objects)
         except Failure as err:
             broken = True
-            yield Result(f"{one.name}: builds", FAILED, str(err))
+            yield Result(f"{config.name}: builds", FAILED, str(err))
             continue
         everything += [before, after]
-        yield from judge(one, before, after, frames)
+        yield from judge(config, before, after, frames)
     if len(chosen) == len(CONFIGS) and not broken:
         yield from unseen(objects, frames, everything)
 
@@ -242,55 +245,52 @@ def touched(repo: Path, start: str, head: str) -> list[str]:
     return [path[:-1] + "o" for path in kernel_files(paths, ".c")]
 
 
-def what_matters(on: Base, start: str, revision: str, objects: list[str], frames: tuple[str, ...],
+def what_matters(base: Base, start: str, revision: str, objects: list[str], frames: tuple[str, ...],
                  chosen: tuple[Config, ...]) -> list[str]:
     """What the results of compare() follow from; @start and @revision are git
     trees, so that other words in a message cost no builds."""
-    compilers = sorted({one.compiler for one in chosen})
-    return [start, revision, *objects, *frames, *(one.name for one in chosen),
+    compilers = sorted({config.compiler for config in chosen})
+    return [start, revision, *objects, *frames, *(config.name for config in chosen),
             *(compiler(name) for name in compilers if shutil.which(name)),
-            *(json.dumps(options(one.fragments(on))) for one in chosen), str(RULES)]
+            *(json.dumps(options(config.fragments(base))) for config in chosen), str(RULES)]
 
 
-def series(stack: list[Topic], on: Base, repo: Path, head: str | None = None,
+def series(stack: list[Topic], base: Base, repo: Path, head: str | None = None,
            chosen: tuple[Config, ...] = tuple(CONFIGS.values()), fresh: bool = False,
            refusal: str = "") -> Iterator[Result]:
-    """The results for the series of @stack on @on, one on the other, or for the
+    """The results for the series of @stack on @base, one on the other, or for the
     revision @head of @repo; a series that does not apply is one failure.
     @fresh: build also what was seen to pass.  @refusal: build nothing, for that
     reason."""
-    names = "+".join(one.name for one in stack)
+    names = "+".join(topic.name for topic in stack)
     try:
-        revision = commit_of(repo, head) if head else apply(repo, on, stack)
+        revision = commit_of(repo, head) if head else apply(repo, base, stack)
     except Failure as err:
         yield Result(f"{names}: git am", FAILED, str(err))
         return
-    start = tree_of(repo, on.tag)
+    start = tree_of(repo, base.tag)
     # What a header does to a frame shows in files that are not touched.
-    frames = tuple(wanted for one in stack for wanted in one.frames)
+    frames = tuple(wanted for topic in stack for wanted in topic.frames)
     objects = sorted({wanted.split(":")[0][:-1] + "o" for wanted in frames} | set(touched(repo, start, revision)))
-    for result in memo.results(f"configs: {names} on {on.name}",
-                               what_matters(on, start, tree_of(repo, revision), objects, frames, chosen),
-                               lambda: compare(repo, on, revision, objects, frames, chosen), fresh, refusal):
+    for result in memo.results(f"configs: {names} on {base.name}",
+                               what_matters(base, start, tree_of(repo, revision), objects, frames, chosen),
+                               lambda: compare(repo, base, revision, objects, frames, chosen), fresh, refusal):
         yield Result(f"{names}: {result.name}", result.verdict, result.why)
 
 
 def main() -> int:
     """Compare the configurations of some topics, or of all, one series on the other,
     and print the count."""
-    parser = arguments(__doc__)
-    parser.add_argument("--topic", action="append", help="default: every topic that has patches for the base")
+    parser = arguments(__doc__, topics="some", fresh=True)
     parser.add_argument("--config", action="append", choices=CONFIGS, help="default: all")
     parser.add_argument("--head", help="this revision of the kernel's repository instead of the topic's patches")
-    memo.argument(parser)
     args = parser.parse_args()
-    on = base(args.base)
-    chosen = chosen_topics(args.topic, on)
-    if args.head and len(chosen) != 1:
+    base, topics = args.base, chosen_topics(args.topic, args.base)
+    if args.head and len(topics) != 1:
         raise Failure("--head is a revision of one topic: give --topic as well")
     need("source", "build", "lint")
-    repo = repository(on, args.kdir)
-    results = shown(series(chosen, on, repo, args.head,
+    repo = repository(base, args.kdir)
+    results = shown(series(topics, base, repo, args.head,
                            tuple(CONFIGS[name] for name in dict.fromkeys(args.config or CONFIGS)), args.fresh))
     print(f"configs: {count(results)}")
     return any(result.verdict == FAILED for result in results)

@@ -3,7 +3,7 @@
 
 import re
 
-from project import Topic
+from model import Topic
 
 # The sections that every cover letter has, each below a line with its name
 # alone, which a colon may end and a line of = or - may underline.
@@ -24,10 +24,10 @@ def sections(text: str) -> dict[str, str]:
             text[match.end():end].rstrip().strip("\n") for match, end in zip(found, ends, strict=False)}
 
 
-def wrong(text: str, one: Topic, version: int) -> list[str]:
+def wrong(text: str, topic: Topic, version: int) -> list[str]:
     """What is wrong with the @text of the cover letter of version @version of
-    the series of @one, a sentence for each."""
-    where = f"the cover letter of {one.name}"
+    the series of @topic, a sentence for each."""
+    where = f"the cover letter of {topic.name}"
     wanted = {RESULTS: "what was measured, as a table", COSTS: "what the series costs, and whom",
               REPRODUCE: "the commands that measure and test it"}
     if version > 1:
@@ -45,8 +45,8 @@ def wrong(text: str, one: Topic, version: int) -> list[str]:
         said.append(f"{where} has the placeholder '{placeholder[0]}': write what belongs there")
     if have.get(RESULTS) and len(ROW.findall(have[RESULTS])) < 2:
         said.append(f"{where} has no table in its section '{RESULTS}': add rows with what was measured")
-    if have.get(REPRODUCE) and not re.search(rf'make bench TOPIC={one.name}\b|TARGETS=[\w" ]*\b{one.kselftest}\b',
+    if have.get(REPRODUCE) and not re.search(rf'make bench TOPIC={topic.name}\b|TARGETS=[\w" ]*\b{topic.kselftest}\b',
                                              have[REPRODUCE]):
-        said.append(f"{where} has no command in its section '{REPRODUCE}': give 'make bench TOPIC={one.name}', or the "
-                    f"kselftests with 'TARGETS={one.kselftest}'")
+        said.append(f"{where} has no command in its section '{REPRODUCE}': give 'make bench TOPIC={topic.name}', or "
+                    f"the kselftests with 'TARGETS={topic.kselftest}'")
     return said

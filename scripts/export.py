@@ -14,10 +14,11 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from command import arguments, run
 from fetch import repository
 from install import need
-from project import (GIT_IDENTITY, ROOT, Base, Failure, Topic, arguments, base, chosen_topics, need_series, output,
-                     run, say, topic, topics)
+from model import ROOT, Base, Topic, chosen_topics, need_series
+from process import GIT_IDENTITY, Failure, output, say
 from tree import apply, edit_tree
 
 # What the series change or add below the former, and what they add below the
@@ -97,13 +98,13 @@ def stale(repo: Path, wanted: dict[str, str]) -> list[str]:
     return found + surplus(wanted)
 
 
-def write(tree: Path, one: Topic, on: Base, start: str, head: str) -> None:
-    """Replace the patches of @one for @on by start..head of the git @tree."""
-    directory = ROOT / "patches" / one.name / on.name
-    files = render(tree, start, head, one.cover(on))
+def write(tree: Path, topic: Topic, base: Base, start: str, head: str) -> None:
+    """Replace the patches of @topic for @base by start..head of the git @tree."""
+    directory = ROOT / "patches" / topic.name / base.name
+    files = render(tree, start, head, topic.cover(base))
     # Half a series does not apply, and without one that applies there is no
     # tree to export from: make all of it, then let it take the other's place.
-    fresh, old = (directory.with_name(f"{on.name}.{word}") for word in ("new", "old"))
+    fresh, old = (directory.with_name(f"{base.name}.{word}") for word in ("new", "old"))
     for path in (fresh, old):
         shutil.rmtree(path, ignore_errors=True)
     fresh.mkdir(parents=True)
@@ -116,11 +117,11 @@ def write(tree: Path, one: Topic, on: Base, start: str, head: str) -> None:
     say(f"export: {len(files) - 1} patches to {directory}")
 
 
-def write_mirrors(repo: Path, on: Base) -> None:
-    """Write the mirrors of all series for @on, the reference base, and remove
+def write_mirrors(repo: Path, base: Base) -> None:
+    """Write the mirrors of all series for @base, the reference base, and remove
     what is none of them.  Raises Failure where the series do not apply one on
     the other."""
-    wanted = mirrors(repo, on.tag, apply(repo, on, chosen_topics(None, on)))
+    wanted = mirrors(repo, base.tag, apply(repo, base, chosen_topics(None, base)))
     for path in surplus(wanted):
         (ROOT / path).unlink()
     for path, entry in wanted.items():
@@ -134,24 +135,21 @@ def write_mirrors(repo: Path, on: Base) -> None:
 
 def main() -> None:
     """Export the committed state of a topic's tree."""
-    parser = arguments(__doc__)
-    parser.add_argument("--topic", required=True, help="one of: " + ", ".join(topics()))
-    args = parser.parse_args()
-    on = base(args.base)
-    one = need_series(topic(args.topic), on, new=True)
+    args = arguments(__doc__, topics="one").parse_args()
+    base, topic = args.base, need_series(args.topic, args.base, new=True)
     need("source")
-    repo = repository(on, args.kdir)
-    tree = edit_tree(repo, on, one)
+    repo = repository(base, args.kdir)
+    tree = edit_tree(repo, base, topic)
     if output("git", "-C", tree, "status", "--porcelain", "--untracked-files=no"):
         raise Failure(f"{tree} has changes that are not committed: commit them to the patch they belong to "
                       "(git commit --fixup, git rebase -i --autosquash), then export")
     head = output("git", "-C", tree, "rev-parse", "HEAD")
-    if head == output("git", "-C", tree, "rev-parse", on.tag + "^{commit}"):
-        raise Failure(f"{tree} has no commits on {on.tag}: there is nothing to export")
-    write(tree, one, on, on.tag, head)
-    output("git", "-C", tree, "update-ref", f"refs/hotpaths/synced/{one.name}", head)
-    if on.reference:
-        write_mirrors(repo, on)
+    if head == output("git", "-C", tree, "rev-parse", base.tag + "^{commit}"):
+        raise Failure(f"{tree} has no commits on {base.tag}: there is nothing to export")
+    write(tree, topic, base, base.tag, head)
+    output("git", "-C", tree, "update-ref", f"refs/hotpaths/synced/{topic.name}", head)
+    if base.reference:
+        write_mirrors(repo, base)
 
 
 if __name__ == "__main__":

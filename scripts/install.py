@@ -5,7 +5,6 @@ Python tools in a private environment in the cache.  Does nothing where all is
 there.  Each step asks for its groups once its arguments are known to be right.
 """
 
-import argparse
 import hashlib
 import os
 import shutil
@@ -13,7 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from project import ROOT, Failure, cache, lock, logged, output, run, say, sha256
+from command import arguments, run
+from locks import cache, lock
+from model import ROOT
+from process import Failure, logged, output, say, sha256
 
 PACKAGES = {
     "source": ["git", "curl", "xz-utils"],
@@ -94,7 +96,7 @@ def search_path() -> str:
 
 def main() -> None:
     """Install everything."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    arguments(__doc__, base=False).parse_args()
     need(*PACKAGES)
     output(tool("vng"), "--version")
     say("install: everything is there")

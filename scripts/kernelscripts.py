@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from project import output
+from process import output
 
 # What checkpatch may not say of any patch: a directory has its line in
 # MAINTAINERS from the first patch that adds to it, which checkpatch cannot see

@@ -115,21 +115,21 @@ def parse(text: str) -> list[Result]:
 
 def show(results: list[Result]) -> None:
     """Print a line for each of @results, with the reason where there is one."""
-    for one in results:
-        mark = {PASSED: "ok", FAILED: "not ok", SKIPPED: "skip"}[one.verdict]
-        print(f"{mark} - {one.name}" + (f" # {one.why}" if one.why else ""), flush=True)
+    for result in results:
+        mark = {PASSED: "ok", FAILED: "not ok", SKIPPED: "skip"}[result.verdict]
+        print(f"{mark} - {result.name}" + (f" # {result.why}" if result.why else ""), flush=True)
 
 
 def shown(results: Iterable[Result]) -> list[Result]:
     """All of @results, each printed as it comes."""
     found = []
-    for one in results:
-        found.append(one)
-        show([one])
+    for result in results:
+        found.append(result)
+        show([result])
     return found
 
 
 def count(results: list[Result]) -> str:
     """The closing line: 'N passed, N failed, N skipped'."""
-    return ", ".join(f"{sum(one.verdict == verdict for one in results)} {verdict}"
+    return ", ".join(f"{sum(result.verdict == verdict for result in results)} {verdict}"
                      for verdict in (PASSED, FAILED, SKIPPED))

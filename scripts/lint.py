@@ -20,11 +20,13 @@ import export
 import kernelscripts
 import memo
 from build import compiler, configure, fragments_hash, jobs, selected
+from command import arguments, run
 from fetch import repository
 from install import LOCK, need, search_path, tool
 from ktap import FAILED, PASSED, Result, count, shown
-from project import (ROOT, Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, logged, output, run, say,
-                     sha256)
+from locks import cache, lock
+from model import ROOT, Base, Topic, chosen_topics
+from process import Failure, logged, output, say, sha256
 from tree import apply, commit_of, tree_of, worktree
 
 # Raise these when what texts(), or what builds(), finds wrong changes: their
@@ -69,8 +71,8 @@ def checkpatch(tree: Path, patch: Path) -> str:
     said = complaint(tree / "scripts/checkpatch.pl", "--strict", "-q", "--show-types", "--ignore", IGNORED, patch,
                      cwd=tree, env={"PATH": search_path()})
     reports = said.split("\n\n")
-    left = [one for one in reports if not LABEL.match(one)]
-    if len(left) < len(reports) and not any(re.match("(ERROR|WARNING|CHECK):", one) for one in left):
+    left = [report for report in reports if not LABEL.match(report)]
+    if len(left) < len(reports) and not any(re.match("(ERROR|WARNING|CHECK):", report) for report in left):
         return ""
     return "\n\n".join(left)
 
@@ -84,32 +86,32 @@ def scripts() -> Iterator[Result]:
     yield verdict("shellcheck", complaint("shellcheck", *shells, cwd=ROOT) if shells else "")
 
 
-def committed(one: Topic, on: Base, tree: Path, head: str) -> Iterator[Result]:
+def committed(topic: Topic, base: Base, tree: Path, head: str) -> Iterator[Result]:
     """The round trip: exporting what the patches give makes the committed
     patches again, to the byte."""
-    directory = ROOT / "patches" / one.name / on.name
-    files = export.render(tree, on.tag, head, one.cover(on))
+    directory = ROOT / "patches" / topic.name / base.name
+    files = export.render(tree, base.tag, head, topic.cover(base))
     have = {path.name: path.read_bytes().decode() for path in directory.glob("*.patch")}
     wrong = sorted(name for name in files.keys() | have.keys() if files.get(name) != have.get(name))
-    yield verdict(f"{one.name}: patches are as exported",
-                  f"{wrong[0]} differs: run 'make export TOPIC={one.name} BASE={on.name}'" if wrong else "")
+    yield verdict(f"{topic.name}: patches are as exported",
+                  f"{wrong[0]} differs: run 'make export TOPIC={topic.name} BASE={base.name}'" if wrong else "")
 
 
-def mirrored(on: Base, repo: Path) -> Result:
-    """Whether the mirrors are those of all series for @on, one on the other."""
+def mirrored(base: Base, repo: Path) -> Result:
+    """Whether the mirrors are those of all series for @base, one on the other."""
     try:
-        wrong = export.stale(repo, export.mirrors(repo, on.tag, apply(repo, on, chosen_topics(None, on))))
+        wrong = export.stale(repo, export.mirrors(repo, base.tag, apply(repo, base, chosen_topics(None, base))))
     except Failure as err:
         return Result("mirrors are in sync", FAILED, str(err))
     return verdict("mirrors are in sync", f"{wrong[0]} differs: run 'make export' for any topic" if wrong else "")
 
 
-def texts(one: Topic, on: Base, tree: Path) -> Iterator[Result]:
+def texts(topic: Topic, base: Base, tree: Path) -> Iterator[Result]:
     """What is said of each patch without building it."""
     people: set[str] = set()
     with tempfile.TemporaryDirectory() as scratch:
-        for patch in [one.cover(on), *one.patches(on)]:
-            name = f"{one.name}/{patch.name}"
+        for patch in [topic.cover(base), *topic.patches(base)]:
+            name = f"{topic.name}/{patch.name}"
             content = patch.read_text()
             tag = TAGS.search(content)
             yield verdict(f"{name}: no person's tag", tag[0] if tag else "")
@@ -118,14 +120,14 @@ def texts(one: Topic, on: Base, tree: Path) -> Iterator[Result]:
             own.write_text(message + "\n" + "\n".join(line[1:] for line in diff.splitlines()
                                                       if line.startswith("+") and not line.startswith("+++")))
             yield verdict(f"{name}: codespell", complaint("codespell", "-L", WORDS, own))
-            if patch == one.cover(on):
+            if patch == topic.cover(base):
                 placeholder = cover.PLACEHOLDER.search(content)
                 yield verdict(f"{name}: written", f"it has the placeholder '{placeholder[0]}'" if placeholder else "")
                 continue
             yield verdict(f"{name}: checkpatch --strict", checkpatch(tree, patch))
             people |= set(kernelscripts.maintainers(tree, patch))
     # One patch may touch nothing but files without an entry; its series may not.
-    yield verdict(f"{one.name}: get_maintainer",
+    yield verdict(f"{topic.name}: get_maintainer",
                   "" if people - {kernelscripts.EVERYBODY} else "nobody maintains what the series touches")
 
 
@@ -160,15 +162,15 @@ def kernel_doc(source: Path, files: list[str]) -> set[str]:
     return {re.sub(r":\d+", "", line.strip()) for line in (done.stdout + done.stderr).splitlines() if line.strip()}
 
 
-def builds(one: Topic, on: Base, repo: Path, head: str) -> Iterator[Result]:
+def builds(topic: Topic, base: Base, repo: Path, head: str) -> Iterator[Result]:
     """Each patch builds the objects that it touches, with W=1, sparse and
     kernel-doc as silent as on the base, and has no whitespace errors."""
     with lock(f"{repo.name}-lint"):
-        source = worktree(repo, "lint", on.tag)
+        source = worktree(repo, "lint", base.tag)
         out = cache() / "build" / f"{repo.name}-lint"
-        log = cache() / "log" / f"lint-{one.name}.log"
-        configure(source, out, "bench", on)
-        start = commit_of(repo, on.tag)
+        log = cache() / "log" / f"lint-{topic.name}.log"
+        configure(source, out, "bench", base)
+        start = commit_of(repo, base.tag)
         commits = output("git", "-C", source, "rev-list", "--reverse", f"{start}..{head}").splitlines()
         touched = {commit: output("git", "-C", source, "diff", "--name-only", f"{commit}~", commit).splitlines()
                    for commit in commits}
@@ -178,13 +180,13 @@ def builds(one: Topic, on: Base, repo: Path, head: str) -> Iterator[Result]:
         documented = [path for path in kernel_files(everything, (".c", ".h")) if (source / path).exists()]
         logged("prepare", ["make", "-C", source, f"O={out}", jobs(), "prepare"], log)
         objects = selected(source, out, objects)
-        say(f"lint: {one.name}: building {len(objects)} touched objects for each patch (log: {log})")
+        say(f"lint: {topic.name}: building {len(objects)} touched objects for each patch (log: {log})")
         known = build_objects(source, out, objects, log) if objects else set()
         documentation = kernel_doc(source, documented)
         for commit in commits:
             subject = output("git", "-C", source, "log", "-1", "--format=%s", commit)
             worktree(repo, "lint", commit)
-            yield verdict(f"{one.name}: '{subject}': whitespace",
+            yield verdict(f"{topic.name}: '{subject}': whitespace",
                           complaint("git", "-C", source, "diff", "--check", f"{commit}~", commit))
             if kernel_files(touched[commit], (".c", ".h")):
                 try:
@@ -192,77 +194,74 @@ def builds(one: Topic, on: Base, repo: Path, head: str) -> Iterator[Result]:
                     problem = "; ".join(sorted(new))
                 except Failure as err:
                     problem = str(err)
-                yield verdict(f"{one.name}: '{subject}': builds with W=1 and sparse", problem)
-                yield verdict(f"{one.name}: '{subject}': kernel-doc",
+                yield verdict(f"{topic.name}: '{subject}': builds with W=1 and sparse", problem)
+                yield verdict(f"{topic.name}: '{subject}': kernel-doc",
                               "; ".join(sorted(kernel_doc(source, documented) - documentation)))
 
 
-def what_matters(one: Topic, on: Base, repo: Path, head: str) -> list[str]:
+def what_matters(topic: Topic, base: Base, repo: Path, head: str) -> list[str]:
     """What the results of builds() follow from: of a commit, its source and
     its subject, so that other words in a message cost no builds."""
-    commits = output("git", "--git-dir", repo, "log", "--reverse", "--format=%T %s", f"{on.tag}..{head}").splitlines()
-    return [one.name, on.name, tree_of(repo, on.tag), *commits, fragments_hash("bench", on), compiler(),
+    commits = output("git", "--git-dir", repo, "log", "--reverse", "--format=%T %s", f"{base.tag}..{head}").splitlines()
+    return [topic.name, base.name, tree_of(repo, base.tag), *commits, fragments_hash("bench", base), compiler(),
             output("sparse", "--version"), str(BUILD_RULES)]
 
 
-def text_matters(one: Topic, on: Base, repo: Path) -> list[str]:
+def text_matters(topic: Topic, base: Base, repo: Path) -> list[str]:
     """What the results of texts() follow from: the patches, and the scripts of
     the base and the tools that read them."""
-    return [str(TEXT_RULES), one.name, tree_of(repo, on.tag), output("codespell", "--version"), sha256(LOCK),
-            *(path.read_text() for path in [one.cover(on), *one.patches(on)])]
+    return [str(TEXT_RULES), topic.name, tree_of(repo, base.tag), output("codespell", "--version"), sha256(LOCK),
+            *(path.read_text() for path in [topic.cover(base), *topic.patches(base)])]
 
 
-def written(one: Topic, on: Base, repo: Path, head: str, fresh: bool) -> Iterator[Result]:
-    """What is checked of the series of @one without building it; @head is the
+def written(topic: Topic, base: Base, repo: Path, head: str, fresh: bool) -> Iterator[Result]:
+    """What is checked of the series of @topic without building it; @head is the
     series applied, @fresh: look also at what was seen to pass."""
     with lock(f"{repo.name}-apply"):
         tree = worktree(repo, "apply", head)
-        yield from committed(one, on, tree, head)
-        yield from memo.results(f"lint: text of {one.name} on {on.name}", text_matters(one, on, repo),
-                                lambda: texts(one, on, tree), fresh)
+        yield from committed(topic, base, tree, head)
+        yield from memo.results(f"lint: text of {topic.name} on {base.name}", text_matters(topic, base, repo),
+                                lambda: texts(topic, base, tree), fresh)
 
 
-def quick(on: Base, chosen: list[Topic], repo: Path, fresh: bool) -> Iterator[Result]:
+def quick(base: Base, chosen: list[Topic], repo: Path, fresh: bool) -> Iterator[Result]:
     """All checks of the series of @chosen, which apply, that build nothing; and
-    of the mirrors, if @on is the reference base."""
-    for one in chosen:
-        yield from written(one, on, repo, apply(repo, on, [one]), fresh)
-    if on.reference:
-        yield mirrored(on, repo)
+    of the mirrors, if @base is the reference base."""
+    for topic in chosen:
+        yield from written(topic, base, repo, apply(repo, base, [topic]), fresh)
+    if base.reference:
+        yield mirrored(base, repo)
 
 
-def series(one: Topic, on: Base, repo: Path, fresh: bool) -> Iterator[Result]:
+def series(topic: Topic, base: Base, repo: Path, fresh: bool) -> Iterator[Result]:
     """All checks of one series; @fresh: do also what was seen to pass."""
     try:
-        head = apply(repo, on, [one])
+        head = apply(repo, base, [topic])
     except Failure as err:
-        yield Result(f"{one.name}: git am", FAILED, str(err))
+        yield Result(f"{topic.name}: git am", FAILED, str(err))
         return
-    yield Result(f"{one.name}: git am", PASSED)
-    yield from written(one, on, repo, head, fresh)
-    yield from memo.results(f"lint: building {one.name} on {on.name}", what_matters(one, on, repo, head),
-                            lambda: builds(one, on, repo, head), fresh)
+    yield Result(f"{topic.name}: git am", PASSED)
+    yield from written(topic, base, repo, head, fresh)
+    yield from memo.results(f"lint: building {topic.name} on {base.name}", what_matters(topic, base, repo, head),
+                            lambda: builds(topic, base, repo, head), fresh)
 
 
-def lint(on: Base, chosen: list[Topic], repo: Path, fresh: bool) -> Iterator[Result]:
+def lint(base: Base, chosen: list[Topic], repo: Path, fresh: bool) -> Iterator[Result]:
     """All checks of the series of @chosen, and of the mirrors."""
-    for one in chosen:
-        yield from series(one, on, repo, fresh)
-    if on.reference:
-        yield mirrored(on, repo)
+    for topic in chosen:
+        yield from series(topic, base, repo, fresh)
+    if base.reference:
+        yield mirrored(base, repo)
 
 
 def main() -> int:
     """Lint one topic, or all, and print the count."""
-    parser = arguments(__doc__)
-    parser.add_argument("--topic", action="append", help="default: every topic that has patches for the base")
-    memo.argument(parser)
+    parser = arguments(__doc__, topics="some", fresh=True)
     args = parser.parse_args()
-    on = base(args.base)
-    chosen = chosen_topics(args.topic, on)
+    topics = chosen_topics(args.topic, args.base)
     need("source", "build", "lint")
     results = shown(scripts())
-    results += shown(lint(on, chosen, repository(on, args.kdir), args.fresh))
+    results += shown(lint(args.base, topics, repository(args.base, args.kdir), args.fresh))
     print(count(results))
     return any(result.verdict == FAILED for result in results)
 

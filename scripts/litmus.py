@@ -16,8 +16,11 @@ import subprocess
 from pathlib import Path
 
 import fetch
+from command import arguments, run
 from ktap import FAILED, PASSED, SKIPPED, Result, count, show
-from project import Base, Failure, Topic, arguments, base, cache, chosen_topics, lock, output, run, say
+from locks import cache, lock
+from model import Base, Topic, chosen_topics
+from process import Failure, output, say
 from tree import apply, commit_of, worktree
 
 # The release that tools/memory-model/README asks for.
@@ -160,36 +163,35 @@ def added(source: Path, start: str, head: str) -> list[Path]:
     return [source / name for name in names.splitlines()]
 
 
-def series(one: Topic, on: Base, repo: Path) -> list[Result]:
-    """The results of the litmus tests of the series of @one."""
-    head = apply(repo, on, [one])
+def series(topic: Topic, base: Base, repo: Path) -> list[Result]:
+    """The results of the litmus tests of the series of @topic."""
+    head = apply(repo, base, [topic])
     with lock(f"{repo.name}-apply"):
         source = worktree(repo, "apply", head)
-        return verify(source, added(source, commit_of(repo, on.tag), head), f"{one.name}: ")
+        return verify(source, added(source, commit_of(repo, base.tag), head), f"{topic.name}: ")
 
 
 def main() -> int:
     """Run the tests and end with the line 'N passed, N failed, N skipped'."""
-    parser = arguments(__doc__)
-    parser.add_argument("--topic", action="append", help="default: every topic that has patches for the base")
+    parser = arguments(__doc__, topics="some")
     parser.add_argument("--source", type=Path, help="a kernel tree whose memory model the given tests are run with "
                         "(default: the base's)")
     parser.add_argument("tests", nargs="*", type=Path, help="litmus tests to run instead of those of the series")
     args = parser.parse_args()
-    on = base(args.base)
+    base = args.base
     for test in args.tests:
         if not os.access(test, os.R_OK):
             raise Failure(f"cannot read {test}: give the path of a litmus test")
     if args.tests and args.source:
         results = verify(args.source.resolve(), args.tests)
     elif args.tests:
-        repo = fetch.repository(on, args.kdir)
+        repo = fetch.repository(base, args.kdir)
         with lock(f"{repo.name}-apply"):
-            results = verify(worktree(repo, "apply", on.tag), args.tests)
+            results = verify(worktree(repo, "apply", base.tag), args.tests)
     else:
-        repo = fetch.repository(on, args.kdir)
-        chosen = chosen_topics(args.topic, on)
-        results = [result for one in chosen for result in series(one, on, repo)]
+        repo = fetch.repository(base, args.kdir)
+        chosen = chosen_topics(args.topic, base)
+        results = [result for topic in chosen for result in series(topic, base, repo)]
     show(results)
     say(f"litmus: {count(results)}")
     return any(result.verdict == FAILED for result in results)

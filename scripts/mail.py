@@ -12,13 +12,17 @@ from pathlib import Path
 
 import cover
 import mailcheck
+from command import arguments, at_least, run
 from export import SKELETON, blurb
-from fetch import repository, verify
+from fetch import repository
 from install import need
 from kernelscripts import maintainers
-from project import (GIT_PLAIN, Base, Failure, Topic, arguments, at_least, base, lock, need_series, output, run, say,
-                     topic, topics)
+from locks import lock
+from model import Base, Topic, need_series
+from process import GIT_PLAIN, Failure, output, say
 from tree import am, commit_of, worktree
+
+from patches import verify
 
 ADDRESSES = ("From", "To", "Cc")
 FIELD = re.compile(r"^([\w-]+): (.*(?:\n[ \t].*)*)", re.M)
@@ -50,16 +54,17 @@ def identity(sender: str) -> dict[str, str]:
             for what, value in (("NAME", name), ("EMAIL", address), ("DATE", formatdate(localtime=True)))}
 
 
-def base_commit(on: Base, kdir: str | None) -> str:
+def base_commit(base: Base, kdir: str | None) -> str:
     """The commit of the base's tag in the submitter's own clone, or ''.
     Raises Failure where there is none, or its source is another."""
     if not kdir:
         return ""
-    commit = output("git", "-C", kdir, "rev-parse", "-q", "--verify", on.tag + "^{commit}", check=False)
+    commit = output("git", "-C", kdir, "rev-parse", "-q", "--verify", base.tag + "^{commit}", check=False)
     if not commit:
-        raise Failure(f"KDIR={kdir} has no tag {on.tag}: fetch it there (git fetch --tags), so that the cover "
+        raise Failure(f"KDIR={kdir} has no tag {base.tag}: fetch it there (git fetch --tags), so that the cover "
                       "letter can name the base commit")
-    verify(on, Path(output("git", "-C", kdir, "rev-parse", "--absolute-git-dir")), commit, f"KDIR={kdir} at {on.tag}")
+    verify(base, Path(output("git", "-C", kdir, "rev-parse", "--absolute-git-dir")), commit,
+           f"KDIR={kdir} at {base.tag}")
     return commit
 
 
@@ -99,14 +104,14 @@ def compose(message: str, to: list[str], cc: list[str]) -> str:
     return "\n".join([envelope, *lines]) + "\n\n" + body.rstrip("\n") + "\n\n"
 
 
-def messages(repo: Path, on: Base, one: Topic, form: Form) -> list[str]:
+def messages(repo: Path, base: Base, topic: Topic, form: Form) -> list[str]:
     """The cover letter and the patches of the series as mails."""
     env = identity(form.sender)
-    subject, text = blurb(one.cover(on))
+    subject, text = blurb(topic.cover(base))
     with lock(f"{repo.name}-mail"), tempfile.TemporaryDirectory() as scratch:
-        tree = worktree(repo, "mail", commit_of(repo, on.tag))
-        for patch in one.patches(on):
-            am(tree, one, on, patch)
+        tree = worktree(repo, "mail", commit_of(repo, base.tag))
+        for patch in topic.patches(base):
+            am(tree, topic, base, patch)
             if form.assisted_by:
                 # Before the sign-off, which is about all that is above it.
                 output("git", "-C", tree, "commit", "-q", "--amend", "--no-edit",
@@ -118,12 +123,12 @@ def messages(repo: Path, on: Base, one: Topic, form: Form) -> list[str]:
                "--thread=shallow", "--no-signature", "--numbered", f"--subject-prefix={form.prefix}",
                f"--reroll-count={form.version}" if form.version > 1 else "--no-reroll-count",
                *([f"--in-reply-to={form.in_reply_to}"] if form.in_reply_to else []), "-o", scratch,
-               f"{on.tag}..HEAD", env=env)
+               f"{base.tag}..HEAD", env=env)
         letter, *patches = sorted(Path(scratch).glob("*.patch"))
         people = [recipients(tree, path) for path in patches]
         content = letter.read_bytes().decode()
         content = content.replace(SKELETON[0], subject, 1).replace(SKELETON[1], text, 1).rstrip() + "\n"
-        content += f"\nbase-commit: {form.commit}\n" if form.commit else f"\nBased on {on.tag}.\n"
+        content += f"\nbase-commit: {form.commit}\n" if form.commit else f"\nBased on {base.tag}.\n"
         to = list(dict.fromkeys(who for first, _ in people for who in first))
         cc = [who for who in dict.fromkeys(who for _, rest in people for who in rest) if who not in to]
         mails = [compose(content, to, cc)]
@@ -135,8 +140,7 @@ def messages(repo: Path, on: Base, one: Topic, form: Form) -> list[str]:
 
 def main() -> None:
     """Write <topic>.mbox."""
-    parser = arguments(__doc__)
-    parser.add_argument("--topic", required=True, help="one of: " + ", ".join(topics()))
+    parser = arguments(__doc__, topics="one")
     parser.add_argument("--from", dest="sender", required=True, help="'Name <address>' of who submits and signs off")
     parser.add_argument("--version", type=at_least(1), default=1, help="of the series, for [PATCH vN] (default: 1)")
     parser.add_argument("--subject-prefix", default="PATCH", help="with the tree that it is for, for instance "
@@ -146,21 +150,20 @@ def main() -> None:
                         "rules ask for it")
     parser.add_argument("--out", type=Path, help="default: <topic>.mbox in this directory")
     args = parser.parse_args()
-    on = base(args.base)
-    one = need_series(topic(args.topic), on)
+    base, topic = args.base, need_series(args.topic, args.base)
     form = Form(args.sender, args.version, subject_prefix(args.subject_prefix), args.in_reply_to,
-                base_commit(on, args.kdir), args.assisted_by)
+                base_commit(base, args.kdir), args.assisted_by)
     identity(form.sender)
-    wrong = cover.wrong(blurb(one.cover(on))[1], one, form.version)
+    wrong = cover.wrong(blurb(topic.cover(base))[1], topic, form.version)
     if wrong:
         raise Failure("\n".join(wrong))
     need("source")
     # KDIR is the submitter's clone, which may be at another commit; but a base
     # that is nowhere else is in it.
-    repo = repository(on, None if on.fetched else args.kdir)
-    mails = messages(repo, on, one, form)
-    mailcheck.verify(repo, on, one, form.sender, mails, args.kdir)
-    out = args.out or Path(f"{one.name}.mbox")
+    repo = repository(base, None if base.fetched else args.kdir)
+    mails = messages(repo, base, topic, form)
+    mailcheck.verify(repo, base, topic, form.sender, mails, args.kdir)
+    out = args.out or Path(f"{topic.name}.mbox")
     out.write_bytes("".join(mails).encode())
     if not args.kdir:
         say("mail: no KDIR=, so the cover letter names the tag and no base-commit")

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from install import search_path, tool
 from kernelscripts import IGNORED
-from project import GIT_IDENTITY, GIT_PLAIN, Base, Failure, Topic, lock, output, say
+from locks import lock
+from model import Base, Topic
+from process import GIT_IDENTITY, GIT_PLAIN, Failure, output, say
 from tree import apply, worktree
 
 # The branch that b4 is shown.  It is in the steps' own repository.
@@ -27,19 +29,19 @@ def read(path: Path, sender: str, count: int) -> None:
     answers the cover letter and is signed off by @sender alone, and all
     have recipients.  Raises Failure for what is not so."""
     with closing(mailbox.mbox(path, create=False)) as box:
-        mails = [(one, one.get_payload(decode=True).decode()) for one in box]
+        mails = [(mail, mail.get_payload(decode=True).decode()) for mail in box]
     if len(mails) != count + 1:
         raise Failure(f"the mbox has {len(mails)} messages for {count} patches and their cover letter: a line of a "
                       "message begins with 'From ', which mail programs take for the next message, so write it "
                       "otherwise")
     address = parseaddr(sender)[1]
-    for number, (one, body) in enumerate(mails):
+    for number, (mail, body) in enumerate(mails):
         name = f"message {number} of {count}"
-        if not one["To"]:
+        if not mail["To"]:
             raise Failure(f"{name} is to nobody: give what it touches a maintainer in MAINTAINERS")
         if not number:
             continue
-        if one["In-Reply-To"] != mails[0][0]["Message-Id"]:
+        if mail["In-Reply-To"] != mails[0][0]["Message-Id"]:
             raise Failure(f"{name} does not answer the cover letter: write the mbox again")
         signed = [parseaddr(who)[1] for who in re.findall(r"^Signed-off-by: (.*)$", body.split("\n---\n")[0], re.M)]
         if signed != [address]:
@@ -68,8 +70,8 @@ def b4(tree: Path, scratch: Path, sender: str, *argv: str, env: dict | None = No
     return said
 
 
-def applies(tree: Path, on: Base, mbox: Path, scratch: Path, wanted: str) -> None:
-    """Apply the patches of @mbox to @tree, which has @on checked out, with git
+def applies(tree: Path, base: Base, mbox: Path, scratch: Path, wanted: str) -> None:
+    """Apply the patches of @mbox to @tree, which has @base checked out, with git
     am.  Raises Failure where that does not give the git tree @wanted."""
     split = scratch / "split"
     split.mkdir()
@@ -78,12 +80,12 @@ def applies(tree: Path, on: Base, mbox: Path, scratch: Path, wanted: str) -> Non
     try:
         output("git", "-C", tree, "-c", "core.hooksPath=/dev/null", "am", "-q", *patches, env=GIT_IDENTITY)
     except Failure as err:
-        raise Failure(f"git am refuses the mbox on {on.tag} ({err}): fix the series") from err
+        raise Failure(f"git am refuses the mbox on {base.tag} ({err}): fix the series") from err
     differ = output("git", "-C", tree, "diff", "--name-only", wanted, "HEAD").splitlines()
     if differ:
-        raise Failure(f"git am of the mbox on {on.tag} gives another {differ[0]} than the series has: does it have "
+        raise Failure(f"git am of the mbox on {base.tag} gives another {differ[0]} than the series has: does it have "
                       "lines that end in CR LF, which mail does not keep?")
-    say(f"mail: git am of the mbox on {on.tag} gives the tree of the series, {len(patches)} commits")
+    say(f"mail: git am of the mbox on {base.tag} gives the tree of the series, {len(patches)} commits")
 
 
 def b4_reads(tree: Path, sender: str, mbox: Path, scratch: Path, count: int) -> None:
@@ -96,22 +98,22 @@ def b4_reads(tree: Path, sender: str, mbox: Path, scratch: Path, count: int) -> 
     say(f"mail: b4 am reads the cover letter and {count} patches")
 
 
-def history(on: Base, kdir: str | None) -> str:
+def history(base: Base, kdir: str | None) -> str:
     """Where git has the objects of the sender's clone @kdir, if the history of
-    @on is in it, else nothing."""
+    @base is in it, else nothing."""
     if not kdir or output("git", "-C", kdir, "rev-parse", "--is-shallow-repository") == "true" \
-            or not output("git", "-C", kdir, "rev-parse", "-q", "--verify", f"{on.tag}^{{commit}}^", check=False):
+            or not output("git", "-C", kdir, "rev-parse", "-q", "--verify", f"{base.tag}^{{commit}}^", check=False):
         return ""
     return output("git", "-C", kdir, "rev-parse", "--path-format=absolute", "--git-path", "objects")
 
 
-def b4_checks(tree: Path, on: Base, sender: str, scratch: Path, kdir: str | None, count: int) -> None:
+def b4_checks(tree: Path, base: Base, sender: str, scratch: Path, kdir: str | None, count: int) -> None:
     """Let `b4 prep --check` look at the commits in @tree, on a branch that is
     enrolled for that: checkpatch, signed-off commits.  Commits that messages
     refer to are looked up in @kdir.  Raises Failure with what it finds."""
     # lint looks at spaces, and knows labels of asm goto, which checkpatch takes
     # for operators.
-    ignored, env, objects = IGNORED + ",SPACING", {}, history(on, kdir)
+    ignored, env, objects = IGNORED + ",SPACING", {}, history(base, kdir)
     if objects:
         env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = objects
     else:
@@ -121,7 +123,7 @@ def b4_checks(tree: Path, on: Base, sender: str, scratch: Path, kdir: str | None
     command = f"{tree}/scripts/checkpatch.pl -q --terse --no-summary --mailback --showfile --ignore {ignored}"
     output("git", "-C", tree, "checkout", "-q", "-B", BRANCH, env=GIT_PLAIN)
     try:
-        b4(tree, scratch, sender, "prep", "--enroll", on.tag)
+        b4(tree, scratch, sender, "prep", "--enroll", base.tag)
         said = b4(tree, scratch, sender, "-c", f"b4.prep-perpatch-check-cmd={command}", "prep", "--check", env=env)
     finally:
         output("git", "-C", tree, "checkout", "-q", "-f", "--detach", env=GIT_PLAIN)
@@ -132,17 +134,17 @@ def b4_checks(tree: Path, on: Base, sender: str, scratch: Path, kdir: str | None
     say(f"mail: b4 prep --check is content with {count} patches")
 
 
-def verify(repo: Path, on: Base, one: Topic, sender: str, mails: list[str], kdir: str | None) -> None:
-    """Prove that @mails, the cover letter first, are the series of @one for
-    @on, signed off by @sender; what was checked is said.  @kdir is the
+def verify(repo: Path, base: Base, topic: Topic, sender: str, mails: list[str], kdir: str | None) -> None:
+    """Prove that @mails, the cover letter first, are the series of @topic for
+    @base, signed off by @sender; what was checked is said.  @kdir is the
     sender's clone or None.  Raises Failure for the first thing that is wrong."""
-    wanted, count = apply(repo, on, [one]), len(mails) - 1
+    wanted, count = apply(repo, base, [topic]), len(mails) - 1
     with lock(f"{repo.name}-mail"), tempfile.TemporaryDirectory() as directory:
         scratch = Path(directory)
         mbox = scratch / "series.mbox"
         mbox.write_bytes("".join(mails).encode())
         read(mbox, sender, count)
-        tree = worktree(repo, "mail", on.tag)
-        applies(tree, on, mbox, scratch, wanted)
+        tree = worktree(repo, "mail", base.tag)
+        applies(tree, base, mbox, scratch, wanted)
         b4_reads(tree, sender, mbox, scratch, count)
-        b4_checks(tree, on, sender, scratch, kdir, count)
+        b4_checks(tree, base, sender, scratch, kdir, count)

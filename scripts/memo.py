@@ -7,7 +7,6 @@ What passed is kept in the cache under a hash of those inputs, and told again
 as long as none of them changes.  A failure is never kept.
 """
 
-import argparse
 import hashlib
 import json
 import time
@@ -16,12 +15,8 @@ from dataclasses import astuple
 from pathlib import Path
 
 from ktap import FAILED, SKIPPED, Result
-from project import cache, say, write_json
-
-
-def argument(parser: argparse.ArgumentParser) -> None:
-    """Add --fresh to a step's options."""
-    parser.add_argument("--fresh", action="store_true", help="build also what was seen to pass with the same inputs")
+from locks import cache, write_json
+from process import say
 
 
 def recall(path: Path) -> list[Result]:
@@ -36,7 +31,7 @@ def recall(path: Path) -> list[Result]:
 def keep(path: Path, results: list[Result]) -> None:
     """Write @results to @path, all or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, [astuple(one) for one in results])
+    write_json(path, [astuple(result) for result in results])
 
 
 def results(what: str, inputs: list[str], check: Callable[[], Iterator[Result]], fresh: bool,
@@ -61,5 +56,5 @@ def results(what: str, inputs: list[str], check: Callable[[], Iterator[Result]],
     for result in check():
         found.append(result)
         yield result
-    if not any(one.verdict == FAILED for one in found):
+    if not any(result.verdict == FAILED for result in found):
         keep(path, found)

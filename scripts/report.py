@@ -3,15 +3,16 @@
 """Write report.md and its plots from the summary.json of a results directory,
 and from nothing else but the environment beside it."""
 
-import argparse
 import json
 import os
 import sys
 from itertools import groupby
 from pathlib import Path
 
+from command import arguments, run
 from install import tool
-from project import Failure, run, say, topics
+from model import topics
+from process import Failure, say
 
 EVIDENCE = {
     "counter": "Mechanism counters",
@@ -163,7 +164,7 @@ def write(out: Path) -> Path:
 
 def main() -> None:
     """Write the report of one results directory again."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__, base=False)
     parser.add_argument("results", type=Path, help="a directory that has a summary.json")
     args = parser.parse_args()
     python = tool("python")

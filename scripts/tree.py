@@ -11,10 +11,14 @@ import re
 import subprocess
 from pathlib import Path
 
-from fetch import not_needed, repository, reverses
+from command import arguments, run
+from fetch import repository
 from install import need
-from project import (GIT_IDENTITY, GIT_PLAIN, ROOT, Base, Failure, Topic, arguments, base, cache, lock, need_series,
-                     output, run, say, topic, topics)
+from locks import cache, lock
+from model import ROOT, Base, Topic, need_series
+from process import GIT_IDENTITY, GIT_PLAIN, Failure, output, say
+
+from patches import not_needed, reverses
 
 
 def worktree(repo: Path, name: str, revision: str) -> Path:
@@ -47,8 +51,8 @@ def tree_of(repo: Path, revision: str) -> str:
     return output("git", "--git-dir", repo, "rev-parse", revision + "^{tree}")
 
 
-def explain(one: Topic, base: Base, patch: Path, message: str) -> str:
-    """One sentence for a patch of the series of @one for @base that `git am`
+def explain(topic: Topic, base: Base, patch: Path, message: str) -> str:
+    """One sentence for a patch of the series of @topic for @base that `git am`
     refused, from its messages: the file, the hunk's line, what to do."""
     where = re.search(r"error: patch failed: (\S+):(\d+)", message)
     other = re.search(r"error: (\S+): (.*)", message)
@@ -58,8 +62,8 @@ def explain(one: Topic, base: Base, patch: Path, message: str) -> str:
         what = f"{other[1]}: {other[2]}"
     else:
         what = message.strip().splitlines()[-1] if message.strip() else "git am gave no reason"
-    return (f"{one.name}/{patch.name} does not apply to {base.tag}: {what}. Restore the last series that "
-            f"applied ('git checkout <commit> patches/{one.name}/{base.name}'), and change that with 'make tree' and "
+    return (f"{topic.name}/{patch.name} does not apply to {base.tag}: {what}. Restore the last series that "
+            f"applied ('git checkout <commit> patches/{topic.name}/{base.name}'), and change that with 'make tree' and "
             "'make export'")
 
 
@@ -70,8 +74,8 @@ def apply(repo: Path, base: Base, chosen: list[Topic], place: str = "apply") -> 
     so the second call is immediate.  Raises Failure naming the patch, file
     and hunk that do not apply; the worktree is left clean.
     """
-    order = [need_series(one, base) for one in chosen]
-    patches = [(one, patch) for one in order for patch in one.patches(base)]
+    order = [need_series(topic, base) for topic in chosen]
+    patches = [(topic, patch) for topic in order for patch in topic.patches(base)]
     digest = hashlib.sha256(commit_of(repo, base.tag).encode())
     for _, patch in patches:
         digest.update(patch.read_bytes())
@@ -81,14 +85,14 @@ def apply(repo: Path, base: Base, chosen: list[Topic], place: str = "apply") -> 
         return known
     with lock(f"{repo.name}-{place}"):
         path = worktree(repo, place, base.tag)
-        for one, patch in patches:
-            am(path, one, base, patch, merge=len(order) > 1)
+        for topic, patch in patches:
+            am(path, topic, base, patch, merge=len(order) > 1)
         output("git", "-C", path, "update-ref", ref, "HEAD")
         return output("git", "-C", path, "rev-parse", "HEAD")
 
 
-def am(path: Path, one: Topic, base: Base, patch: Path, merge: bool = False) -> None:
-    """Apply one patch of the series of @one for @base to the worktree @path
+def am(path: Path, topic: Topic, base: Base, patch: Path, merge: bool = False) -> None:
+    """Apply one patch of the series of @topic for @base to the worktree @path
     with `git am`; Failure, with the worktree as it was, if it does not apply.
     @merge: let git merge it, since the series of several topics touch
     neighbouring lines of the same lists (TARGETS, MAINTAINERS)."""
@@ -98,9 +102,9 @@ def am(path: Path, one: Topic, base: Base, patch: Path, merge: bool = False) -> 
     except Failure:
         output("git", "-C", path, "am", "--abort", env=GIT_IDENTITY, check=False)
         if reverses(patch, "-C", path):
-            raise Failure(not_needed(one, base, patch, base.tag, "remove that file, and let 'make tree' and "
+            raise Failure(not_needed(topic, base, patch, base.tag, "remove that file, and let 'make tree' and "
                                      "'make export' number the rest anew")) from None
-        raise Failure(explain(one, base, patch, apply_errors(path, patch))) from None
+        raise Failure(explain(topic, base, patch, apply_errors(path, patch))) from None
 
 
 def apply_errors(path: Path, patch: Path) -> str:
@@ -109,44 +113,45 @@ def apply_errors(path: Path, patch: Path) -> str:
                           text=True, errors="replace").stderr
 
 
-def variants(one: Topic, base: Base) -> Path:
-    """The directory of what belongs to the series of @one for @base, but is
+def variants(topic: Topic, base: Base) -> Path:
+    """The directory of what belongs to the series of @topic for @base, but is
     never part of it: kernels to compare with, or to see tests fail."""
-    return ROOT / "patches" / one.name / "variants" / base.name
+    return ROOT / "patches" / topic.name / "variants" / base.name
 
 
-def variant(repo: Path, base: Base, one: Topic, name: str) -> str:
-    """The commit of the series of @one with @name.patch of variants() on it.
+def variant(repo: Path, base: Base, topic: Topic, name: str) -> str:
+    """The commit of the series of @topic with @name.patch of variants() on it.
     Raises Failure where that patch does not apply to the series."""
-    series = apply(repo, base, [one])
+    series = apply(repo, base, [topic])
     with lock(f"{repo.name}-apply"):
         path = worktree(repo, "apply", series)
         try:
-            output("git", "-C", path, "apply", "--index", variants(one, base) / f"{name}.patch")
+            output("git", "-C", path, "apply", "--index", variants(topic, base) / f"{name}.patch")
         except Failure as err:
-            raise Failure(f"{name}.patch of {one.name} does not apply to its series ({err}): write it again with "
+            raise Failure(f"{name}.patch of {topic.name} does not apply to its series ({err}): write it again with "
                           "'git diff' in the tree of 'make tree'") from err
-        output("git", "-C", path, "-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", f"{one.name}: {name}",
+        output("git", "-C", path, "-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", f"{topic.name}: {name}",
                env=GIT_IDENTITY)
         return output("git", "-C", path, "rev-parse", "HEAD")
 
 
-def edit_tree(repo: Path, base: Base, one: Topic) -> Path:
-    """The tree in which the series of @one is edited, on the branch of the
+def edit_tree(repo: Path, base: Base, topic: Topic) -> Path:
+    """The tree in which the series of @topic is edited, on the branch of the
     topic's name.  A tree with the user's own commits or changes is left alone."""
-    path = cache() / "tree" / repo.name / one.name
-    synced = f"refs/hotpaths/synced/{one.name}"
-    head = apply(repo, base, [one]) if one.patches(base) else commit_of(repo, base.tag)
+    path = cache() / "tree" / repo.name / topic.name
+    synced = f"refs/hotpaths/synced/{topic.name}"
+    head = apply(repo, base, [topic]) if topic.patches(base) else commit_of(repo, base.tag)
     if not (path / ".git").exists():
         output("git", "--git-dir", repo, "worktree", "prune")
-        branch = output("git", "--git-dir", repo, "rev-parse", "-q", "--verify", f"refs/heads/{one.name}", check=False)
+        branch = output("git", "--git-dir", repo, "rev-parse", "-q", "--verify", f"refs/heads/{topic.name}",
+                        check=False)
         last = output("git", "--git-dir", repo, "rev-parse", "-q", "--verify", synced, check=False)
         # A directory that was removed by hand may leave commits on the branch.
         own = branch not in ("", last)
         output("git", "--git-dir", repo, "worktree", "add", "-q", "-f",
-               *([path, one.name] if own else ["-B", one.name, path, head]))
+               *([path, topic.name] if own else ["-B", topic.name, path, head]))
         if own:
-            say(f"tree: {path} has the commits of the branch {one.name} again")
+            say(f"tree: {path} has the commits of the branch {topic.name} again")
             return path
         for key, value in (("user.name", GIT_IDENTITY["GIT_AUTHOR_NAME"]),
                            ("user.email", GIT_IDENTITY["GIT_AUTHOR_EMAIL"])):
@@ -165,14 +170,11 @@ def edit_tree(repo: Path, base: Base, one: Topic) -> Path:
 
 def main() -> None:
     """Make or refresh the tree of one topic and print its path."""
-    parser = arguments(__doc__)
-    parser.add_argument("--topic", required=True, help="one of: " + ", ".join(topics()))
-    args = parser.parse_args()
-    on = base(args.base)
-    one = need_series(topic(args.topic), on, new=True)
+    args = arguments(__doc__, topics="one").parse_args()
+    topic = need_series(args.topic, args.base, new=True)
     need("source")
-    path = edit_tree(repository(on, args.kdir), on, one)
-    say(f"tree: {path}: branch {one.name}, {len(one.patches(on))} patches on {on.tag}")
+    path = edit_tree(repository(args.base, args.kdir), args.base, topic)
+    say(f"tree: {path}: branch {topic.name}, {len(topic.patches(args.base))} patches on {args.base.tag}")
 
 
 if __name__ == "__main__":

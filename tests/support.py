@@ -18,7 +18,9 @@ sys.path.insert(0, str(SCRIPTS))
 import export
 import fetch
 import install
-import project
+import locks
+import model
+import process
 
 BASES = """
 [base."v0"]
@@ -145,7 +147,7 @@ class Fails:
 
     def __exit__(self, kind, err, _trace):
         self.case.assertIsNotNone(kind, "no Failure was raised")
-        if not issubclass(kind, project.Failure):
+        if not issubclass(kind, process.Failure):
             return False
         self.message = str(err)
         for word in self.words:
@@ -155,16 +157,16 @@ class Fails:
 
 class KernelCase(Case):
     """A test with a checkout of its own (self.root), a fake kernel in git
-    (self.kdir) and its import into the cache (self.repo) as base v0 (self.on)."""
+    (self.kdir) and its import into the cache (self.repo) as base v0 (self.base)."""
 
     def setUp(self):
         super().setUp()
         self.root = self.dir / "root"
         put(self.root / "bases.toml", BASES)
         (self.root / "patches").mkdir()
-        for module in (project, export):
+        for module in (model, export):
             self.enterContext(mock.patch.object(module, "ROOT", self.root))
-        self.on = project.base("v0")
+        self.base = model.find_base("v0")
         self.kdir = self.dir / "linux"
         put(self.kdir / "Makefile", MAKEFILE)
         put(self.kdir / "MAINTAINERS", "PIPE\nM:\tFs Person <fs@example.com>\n")
@@ -182,19 +184,19 @@ class KernelCase(Case):
 
     def imported(self) -> Path:
         """The fake kernel as the cached repository of the base."""
-        repo = project.cache() / "git" / self.on.name
+        repo = locks.cache() / "git" / self.base.name
         if not repo.exists():
-            fetch.store(self.kdir, self.on, repo)
+            fetch.store(self.kdir, self.base, repo)
         return repo
 
-    def topic(self, name: str, merged: str = "", status: str = "complete", more: str = "") -> project.Topic:
+    def topic(self, name: str, merged: str = "", status: str = "complete", more: str = "") -> model.Topic:
         """A topic of the temporary checkout, without patches yet; @more is
         added to its series.toml."""
         put(self.root / "patches" / name / "series.toml",
             SERIES.format(name=name, merged=merged, status=status) + more)
-        return project.topic(name)
+        return model.find_topic(name)
 
-    def series(self, name: str, *edits: tuple[str, str, str], start: str = "HEAD") -> project.Topic:
+    def series(self, name: str, *edits: tuple[str, str, str], start: str = "HEAD") -> model.Topic:
         """A topic with one patch for each of @edits (path, old, new), made on
         the revision @start of the fake kernel and kept there as branch @name."""
         one = self.topic(name)

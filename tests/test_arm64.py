@@ -6,7 +6,6 @@ import io
 import os
 import shutil
 import subprocess
-import sys
 import tarfile
 import unittest
 from hashlib import sha256
@@ -22,7 +21,9 @@ import build
 import check
 import fetch
 import guest
-import project
+import locks
+import model
+import watch
 from ktap import FAILED, PASSED, Result
 
 # Where Debian keeps mkfs.ext4.
@@ -39,7 +40,7 @@ esac; done
 mkdir -p "$out/arch/arm64/boot"
 case "$*" in
 *olddefconfig) cp ANSWER "$out/.config" ;;
-*Image) echo "an image" > "$out/arch/arm64/boot/Image" ;;
+*Image) echo "an image" > "$out/arch/arm64/boot/Image"; echo symbols > "$out/vmlinux" ;;
 *" install "*) mkdir -p "$install"; echo "$LDFLAGS" > "$install/run_kselftest.sh" ;;
 esac
 """
@@ -73,9 +74,9 @@ class Configuration(Case):
     def test_architecture(self):
         """All configurations are x86-64's, but for the guests of other
         architectures."""
-        self.assertEqual([build.arch(name) for name in project.GUESTS], [build.ARM64, build.UM])
-        self.assertEqual({build.arch(name) for name in project.CONFIGS}, {build.X86})
-        self.assertEqual(set(project.GUESTS), {build.ARM64.name, build.UM.name})
+        self.assertEqual([build.arch(name) for name in model.GUESTS], [build.ARM64, build.UM])
+        self.assertEqual({build.arch(name) for name in model.CONFIGS}, {build.X86})
+        self.assertEqual(set(model.GUESTS), {build.ARM64.name, build.UM.name})
         images = {config: build.Kernel(Path("/k"), "v0", "c", config, "h", "gcc").image.name
                   for config in ("debug", "arm64", "um")}
         self.assertEqual(images, {"debug": "bzImage", "arm64": "Image", "um": "linux"})
@@ -92,8 +93,10 @@ class Building(KernelCase):
         self.fake("make", MAKE.replace("LOG", str(self.log)).replace("ANSWER", str(self.dir / "arm64.config")))
         self.fake("aarch64-linux-gnu-gcc", "echo aarch64-linux-gnu-gcc 12.2\n")
         self.fake("gcc", "echo gcc 12.2\n")
-        put(self.kdir / "scripts/kconfig/merge_config.sh", "#!/bin/sh\n", 0o755)
-        self.commit_kdir("Have merge_config.sh")
+        self.fake("aarch64-linux-gnu-objcopy", 'cp "$2" "$3"\n')
+        for name in ("kconfig/merge_config.sh", "decode_stacktrace.sh"):
+            put(self.kdir / "scripts" / name, "#!/bin/sh\n", 0o755)
+        self.commit_kdir("Have scripts")
         self.enterContext(mock.patch.object(fetch, "verify", lambda *_: None))
         self.repo = self.imported()
 
@@ -101,22 +104,25 @@ class Building(KernelCase):
         """Every make is told the architecture; what comes out is kept, and not
         built again until the cross compiler is another.  Nothing is built to
         find out whether it is kept."""
-        self.assertIsNone(build.cached(self.repo, self.on, "v9.1.2", "arm64"))
+        self.assertIsNone(build.cached(self.repo, self.base, "v9.1.2", "arm64"))
         self.assertFalse(self.log.exists())
-        image = build.kernel(self.repo, self.on, "v9.1.2", "arm64", "patched")
-        self.assertEqual(build.cached(self.repo, self.on, "v9.1.2", "arm64"), image)
+        image = build.kernel(self.repo, self.base, "v9.1.2", "arm64", "patched")
+        self.assertEqual(build.cached(self.repo, self.base, "v9.1.2", "arm64"), image)
         self.assertEqual((image.image.read_text(), image.compiler), ("an image\n", "aarch64-linux-gnu-gcc 12.2"))
+        self.assertEqual((image.path / "vmlinux").read_text(), "symbols\n")
+        self.assertTrue((image.path / "decode_stacktrace.sh").exists())
         made = self.log.read_text().splitlines()
         for line in made:
             self.assertIn("ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-", line)
-            self.assertIn(f"O={project.cache()}/build/v0-arm64 ", line)
+            self.assertIn(f"O={locks.cache()}/build/v0-arm64 ", line)
         self.assertEqual([line.split()[-1] for line in made], ["tinyconfig", "olddefconfig", "Image"])
-        self.assertEqual(build.kernel(self.repo, self.on, "v9.1.2", "arm64", "patched"), image)
+        self.assertIn(" KCFLAGS=-g1 ", made[-1])
+        self.assertEqual(build.kernel(self.repo, self.base, "v9.1.2", "arm64", "patched"), image)
         self.fake("gcc", "echo gcc 14\n")
-        build.kernel(self.repo, self.on, "v9.1.2", "arm64", "patched")
+        build.kernel(self.repo, self.base, "v9.1.2", "arm64", "patched")
         self.assertEqual(self.log.read_text().splitlines(), made)
         self.fake("aarch64-linux-gnu-gcc", "echo aarch64-linux-gnu-gcc 14\n")
-        self.assertNotEqual(build.kernel(self.repo, self.on, "v9.1.2", "arm64", "patched").path, image.path)
+        self.assertNotEqual(build.kernel(self.repo, self.base, "v9.1.2", "arm64", "patched").path, image.path)
 
     def test_kselftests(self):
         """They are linked statically, and those for x86-64 are others."""
@@ -181,7 +187,7 @@ class Initramfs(Case):
         self.assertEqual(self.asked.read_text(), "http://one.example/debian/pool/main/busybox.deb\n")
         self.pin("bin/busybox", "another program")
         self.assertNotEqual(arm64.initramfs(), path)
-        self.assertEqual(list(project.cache().rglob("*.part")), [])
+        self.assertEqual(list(locks.cache().rglob("*.part")), [])
 
     def test_refused(self):
         """A package that is another, or without a busybox, and a mkfs.ext4 that
@@ -194,7 +200,7 @@ class Initramfs(Case):
         self.pin("bin/box", "a program")
         with self.fails("cannot unpack", "bin/busybox"):
             arm64.initramfs()
-        self.assertEqual(list(project.cache().rglob("initramfs-*.gz")), [])
+        self.assertEqual(list(locks.cache().rglob("initramfs-*.gz")), [])
 
 
 class Scripts(Case):
@@ -280,24 +286,16 @@ class Boot(Case):
         with mock.patch.dict("os.environ", {"PATH": str(self.bin)}), self.fails("qemu-system-aarch64", "make install"):
             arm64.boot(self.image, self.run_dir, "true")
 
-    def test_help(self):
-        """--help says what the program does and takes."""
-        with mock.patch.object(sys, "argv", ["arm64.py", "--help"]), self.assertRaises(SystemExit) as caught:
-            arm64.main()
-        self.assertEqual(caught.exception.code, 0)
-        for word in ("arm64", "--topic", "--head", "--exec"):
-            self.assertIn(word, self.said.getvalue())
-
 
 class Chosen(KernelCase):
     """A topic's guests, and check.all_guests()."""
 
-    def asks(self, name: str, *guests: str) -> project.Topic:
+    def asks(self, name: str, *guests: str) -> model.Topic:
         """A topic that asks for @guests."""
         self.topic(name)
         path = self.root / "patches" / name / "series.toml"
         put(path, f"guests = {list(guests)}\n" + path.read_text())
-        return project.topic(name)
+        return model.find_topic(name)
 
     def test_key(self):
         """None by default; one that there is not is refused."""
@@ -305,45 +303,44 @@ class Chosen(KernelCase):
         with self.fails("series.toml", "'riscv'", "arm64"):
             self.asks("gamma", "riscv")
 
-    def ran(self, *chosen: project.Topic) -> tuple[list[tuple], list[Result]]:
+    def ran(self, *chosen: model.Topic) -> tuple[list[tuple], list[Result]]:
         """Which targets are built for which architecture and run under which
         name, and the results."""
         seen = []
 
-        def kselftests(_repo, _revision, targets, target):
-            return targets, target.name
-
         def one_guest(image, tests, name, _script, _what, by_turns=False):
-            seen.append((*image, *tests, name))
+            seen.append((*image, tests, name))
             return [Result(name, PASSED)]
 
         def apply(_repo, _on, series):
             return "HEAD" if len(series) == len(chosen) else f"{series[0].name} alone"
 
-        with mock.patch.object(check, "kernel", lambda _repo, _on, revision, config, _label: (config, revision)), \
-                mock.patch.object(check, "cached", lambda *_: True), \
-                mock.patch.object(check, "apply", apply), \
-                mock.patch.object(check, "kselftests", kselftests), mock.patch.object(check, "guest", one_guest):
+        def prepare(_repo, _base, revision, config, targets, _label):
+            return (config, revision), targets
+
+        with mock.patch.object(check, "prepare", prepare), mock.patch.object(check, "cached", lambda *_: True), \
+                mock.patch.object(check, "apply", apply), mock.patch.object(check, "guest", one_guest):
             what = check.Run("tcg", False, check.Budget())
-            results = list(check.all_guests(self.on, Path("/repo"), list(chosen), what, ""))
+            results = list(check.all_guests(self.base, Path("/repo"), list(chosen), what, ""))
         return seen, results
 
     def test_who_runs_where(self):
-        """All run on both x86-64 kernels, which have all series, a directory
-        that topics share once, and the kernel's own on the first; on arm64,
-        those that ask for it, with their own series."""
+        """All run on both x86-64 kernels, which have all series, and the
+        kernel's own on the first; on arm64, those that ask for it, with their
+        own series."""
         both = ["alpha", "beta"]
         beta = replace(self.asks("beta", "arm64"), neighbours=("pidfd", "alpha"))
         seen, results = self.ran(self.topic("alpha"), beta)
-        self.assertEqual(seen, [("trace", "HEAD", [*both, "pidfd"], "x86_64", "kselftests trace"),
-                                ("trace", "HEAD", [*both, "pidfd"], "x86_64", "tools"),
-                                ("debug", "HEAD", both, "x86_64", "kselftests debug"),
-                                ("arm64", "beta alone", ["beta"], "arm64", "kselftests arm64")])
+        all_of_them = [*both, "pidfd", "alpha"]
+        self.assertEqual(seen, [("trace", "HEAD", all_of_them, "kselftests trace"),
+                                ("trace", "HEAD", all_of_them, "tools"),
+                                ("debug", "HEAD", both, "kselftests debug"),
+                                ("arm64", "beta alone", ["beta"], "kselftests arm64")])
         self.assertEqual(len(results), 4)
 
     def test_of_this_base(self):
         """What a topic says of the base that is checked counts."""
-        seen, _ = self.ran(self.topic("alpha", more='neighbours = ["pidfd"]\nguests = ["arm64"]\n').on(self.on))
+        seen, _ = self.ran(self.topic("alpha", more='neighbours = ["pidfd"]\nguests = ["arm64"]\n').for_base(self.base))
         self.assertEqual([(image, targets) for image, _, targets, *_ in seen],
                          [("trace", ["alpha", "pidfd"]), ("trace", ["alpha", "pidfd"]), ("debug", ["alpha"]),
                           ("arm64", ["alpha"])])
@@ -355,16 +352,17 @@ class Chosen(KernelCase):
 
     def test_guest(self):
         """The results of the arm64 guest are its KTAP and its kernel's log."""
-        def boot(_image, path, _script, timeout, label):
+        def boot(_image, path, _script, timeout, label, cpus):
             put(path / "ktap", "TAP version 13\n1..1\nok 1 alpha\n")
             put(path / "console.log", "[    1.0] WARNING: suspicious RCU usage\n")
-            return guest.Ran(0, path)
+            return watch.Ran(0, path)
 
         put(self.root / "scripts/trace/check.sh", "")
         self.fake("qemu-system-x86_64", "echo QEMU 1\n")
         tests = put(self.dir / "tests/run_kselftest.sh", "").parent
-        with mock.patch.object(arm64, "boot", boot), mock.patch.object(check, "ROOT", self.root), \
-                mock.patch.object(check, "boot", side_effect=AssertionError("booted x86")):
+        with mock.patch.object(arm64, "boot", boot), mock.patch.object(guest, "decode"), \
+                mock.patch.object(guest, "ROOT", self.root), \
+                mock.patch.object(guest.qemu, "boot", side_effect=AssertionError("booted x86")):
             results = check.guest(mock.Mock(config="arm64", path=Path("/kernel")), tests, "kselftests arm64", "true",
                                   check.Run("auto", True, check.Budget()))
         self.assertEqual([(one.name.split(" (")[0], one.verdict) for one in results],

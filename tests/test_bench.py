@@ -12,7 +12,7 @@ from support import KernelCase, git, put
 
 # isort: split
 import bench
-import project
+import model
 import tree
 
 
@@ -31,7 +31,7 @@ class Revisions(KernelCase):
 
     def test_plain(self):
         """The base and the series, the base first."""
-        found = bench.revisions(self.repo, self.on, self.one)
+        found = bench.revisions(self.repo, self.base, self.one)
         self.assertEqual(list(found), ["baseline", "patched"])
         self.assertEqual(self.pipe(found["baseline"]), [])
         self.assertEqual(self.pipe(found["patched"]), ["LINE 1", "LINE 12", "LINE 24"])
@@ -42,14 +42,14 @@ class Revisions(KernelCase):
         put(self.root / "patches/alpha/variants/v0/odd.patch",
             "--- a/fs/pipe.c\n+++ b/fs/pipe.c\n@@ -1,3 +1,3 @@\n-LINE 1\n+odd 1\n line 2\n line 3\n")
         self.enterContext(mock.patch.object(tree, "ROOT", self.root))
-        other = project.base("v1")
+        other = model.find_base("v1")
         put(self.kdir / "Makefile", (self.kdir / "Makefile").read_text().replace("VERSION = 9", "VERSION = 10"))
         fetch_of = {"v1": self.kdir / ".git"}
         git("commit", "-q", "-a", "-m", "next", cwd=self.kdir)
         git("tag", other.tag, cwd=self.kdir)
         one = replace(self.one, steps={"first": 1, "second": 2}, compared=("odd",), beside=("v1",))
-        with mock.patch.object(bench, "repository", lambda on: fetch_of[on.name]):
-            found = bench.revisions(self.repo, self.on, one)
+        with mock.patch.object(bench, "repository", lambda base: fetch_of[base.name]):
+            found = bench.revisions(self.repo, self.base, one)
         self.assertEqual(list(found), ["baseline", "first", "second", "patched", "odd", "v1"])
         self.assertEqual([self.pipe(found[name]) for name in ("first", "second", "odd")],
                          [["LINE 1"], ["LINE 1", "LINE 12"], ["odd 1", "LINE 12", "LINE 24"]])
@@ -67,7 +67,7 @@ class Revisions(KernelCase):
                                     mock.Mock(config="trace")]))), ("environment", lambda *_: {}),
                                 ("counted", measured)):
                 stack.enter_context(mock.patch.object(bench, name, value))
-            bench.bench(self.on, self.one, args, out)
+            bench.bench(self.base, self.one, args, out)
         return out
 
     def test_interrupted(self):
@@ -84,9 +84,9 @@ class Revisions(KernelCase):
 
     def test_built_of(self):
         """Each side's kernel is built of its own base."""
-        sides = bench.revisions(self.repo, self.on, self.one)
-        sides["v1"] = bench.Side(self.dir / "other", project.base("v1"), "v9.2.0")
+        sides = bench.revisions(self.repo, self.base, self.one)
+        sides["v1"] = bench.Side(self.dir / "other", model.find_base("v1"), "v9.2.0")
         with mock.patch.object(bench, "kernel", lambda *args: args):
             built = bench.build_sides(self.one, sides, "trace")
-        self.assertEqual(built["v1"], (self.dir / "other", project.base("v1"), "v9.2.0", "trace", "alpha-v1"))
-        self.assertEqual(built["baseline"][:3], (self.repo, self.on, "v9.1.2"))
+        self.assertEqual(built["v1"], (self.dir / "other", model.find_base("v1"), "v9.2.0", "trace", "alpha-v1"))
+        self.assertEqual(built["baseline"][:3], (self.repo, self.base, "v9.1.2"))

@@ -10,7 +10,8 @@ from support import Case, KernelCase, git, put
 # isort: split
 import build
 import clean
-import project
+import locks
+import model
 
 
 class Fragments(Case):
@@ -25,7 +26,7 @@ class Fragments(Case):
     def test_every_option(self):
         """Every line of the committed fragments that is not a comment is an
         option that requested() has; none is said twice in one file."""
-        for config in project.CONFIGS:
+        for config in model.CONFIGS:
             options = build.requested(config)
             wanted = {}
             for path in build.fragments(config):
@@ -76,7 +77,7 @@ class Configure(Case):
         put(self.dir / "common.config", "CONFIG_A=y\n# CONFIG_B is not set\n")
         put(self.dir / "bench.config", "CONFIG_N=16\n")
         self.enterContext(mock.patch.object(build, "KCONFIG", self.dir))
-        self.base = project.Base("v0", "v9.1.2", "9.1.2", "fake")
+        self.base = model.Base("v0", "v9.1.2", "9.1.2", "fake")
         self.out = self.dir / "out"
         self.source = self.dir / "linux"
         put(self.source / "scripts/kconfig/merge_config.sh", "#!/bin/sh\necho merged >> \"$KCONFIG_CONFIG\"\n", 0o755)
@@ -106,7 +107,7 @@ class Configure(Case):
         self.configure("CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_N=16\n")
         put(self.dir / "bases/v1/common.config", "# CONFIG_A is not set\nCONFIG_C=y\n")
         self.assertTrue(build.configured(self.out, "bench", self.base))
-        self.base = project.Base("v1", "v9.2.0", "9.2.0", "fake")
+        self.base = model.Base("v1", "v9.2.0", "9.2.0", "fake")
         self.assertFalse(build.configured(self.out, "bench", self.base))
         self.configure("CONFIG_C=y\nCONFIG_N=16\n")
         self.assertTrue(build.configured(self.out, "bench", self.base))
@@ -171,7 +172,7 @@ class CheckedOut(KernelCase):
         self.assertEqual(self.make("y", "second"), (set(), "a1b1"))
         self.assertEqual(self.make("x", "second"), ({"b.c"}, "a1b1"))
         self.assertEqual(self.make("y", "base"), ({"a.c", "b.c"}, "a0b0"))
-        self.assertEqual(git("status", "--porcelain", cwd=project.cache() / "tree/.git/build"), "")
+        self.assertEqual(git("status", "--porcelain", cwd=locks.cache() / "tree/.git/build"), "")
 
     def test_interrupted(self):
         """After a build that was interrupted, everything is compiled that
@@ -195,7 +196,7 @@ class Clean(Case):
 
     def clean(self, *words: str) -> list[str]:
         """Clean, and what is left in the cache."""
-        root = project.cache()
+        root = locks.cache()
         for name in ("build/v6.18-bench/x", "kernel/1/x", "run/a/x", "log/x", "memo/x", "download/x", "git/v6.18/x",
                      "tree/v6.18/pipe/x", "tree/v6.18/build/x", "tree/v6.18/apply/x"):
             put(root / name, "")

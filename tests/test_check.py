@@ -10,8 +10,9 @@ from support import KernelCase, put
 
 # isort: split
 import check
-import guest
-import project
+import watch
+import model
+import process
 from ktap import FAILED, PASSED, SKIPPED, Result
 
 
@@ -20,7 +21,7 @@ class Check(KernelCase):
 
     def setUp(self):
         super().setUp()
-        self.other = project.base("v1")
+        self.other = model.find_base("v1")
         self.asked, self.guests = [], PASSED
         for name in ("alpha", "beta"):
             self.topic(name, more=f'native = ["{name}:one"]\n[base."v1"]\nstatus = "complete"\nmerged = []\n'
@@ -28,27 +29,27 @@ class Check(KernelCase):
 
         def step(name):
             def asked(*args, **_more):
-                on = [arg.name for arg in args if isinstance(arg, project.Base)] or ["all"]
-                self.asked.append(f"{on[0]}: {name}")
+                base = [arg.name for arg in args if isinstance(arg, model.Base)] or ["all"]
+                self.asked.append(f"{base[0]}: {name}")
                 return [Result(name, PASSED)]
             return asked
 
-        def kselftest_guest(on, _repo, revision, config, targets, _label, _what, only=(), tools=False, before=""):
+        def kselftest_guest(base, _repo, revision, config, targets, _label, _what, only=(), tools=False, before=""):
             words = [f"{before}{config}", "+".join(targets), *only, *(["tools"] if tools else []), revision]
-            self.asked.append(f"{on.name}: {', '.join(words)}")
+            self.asked.append(f"{base.name}: {', '.join(words)}")
             return [Result(f"{before}kselftests {config}: a", self.guests)]
 
         for module, name, fake in (
                 (check, "tooling", step("tests")), (check.lint, "scripts", step("scripts")),
                 (check.lint, "lint", step("lint")), (check.lint, "quick", step("text")),
                 (check.configs, "series", step("configs")), (check.litmus, "series", step("litmus")),
-                (check, "repository", lambda on, kdir=None: on.name), (check, "kselftest_guest", kselftest_guest),
-                (check, "apply", lambda _repo, on, chosen: f"{on.name}+{len(chosen)}")):
+                (check, "repository", lambda base, kdir=None: base.name), (check, "kselftest_guest", kselftest_guest),
+                (check, "apply", lambda _repo, base, chosen: f"{base.name}+{len(chosen)}")):
             self.enterContext(mock.patch.object(module, name, fake))
 
-    def kept(self, name: str, on: project.Base) -> None:
-        """Let the topic @name have a series for @on."""
-        put(self.root / "patches" / name / on.name / "0001-x.patch", "")
+    def kept(self, name: str, base: model.Base) -> None:
+        """Let the topic @name have a series for @base."""
+        put(self.root / "patches" / name / base.name / "0001-x.patch", "")
 
     def check(self, *words: str) -> tuple[int, list[str]]:
         """The exit status, and the last lines that are printed."""
@@ -62,8 +63,8 @@ class Check(KernelCase):
         """Before a commit: texts, the tests that topics name, in guests of both
         kinds where they name any, touched objects; of other bases, that their
         series apply."""
-        for on in (self.on, self.other):
-            self.kept("alpha", on)
+        for base in (self.base, self.other):
+            self.kept("alpha", base)
         self.kept("beta", self.other)
         status, lines = self.check()
         self.assertEqual((status, self.asked), (0, ["all: tests", "all: scripts", "v0: text",
@@ -76,8 +77,8 @@ class Check(KernelCase):
     def test_other_base(self):
         """A base that is named is checked as the reference is; where it has no
         User-Mode Linux, all runs in QEMU."""
-        for on in (self.on, self.other):
-            self.kept("alpha", on)
+        for base in (self.base, self.other):
+            self.kept("alpha", base)
         path = self.root / "patches/alpha/series.toml"
         text = path.read_text().replace('[base."v1"]\n', '[base."v1"]\nnative = ["x:y"]\n')
         put(path, 'emulated = ["alpha:two"]\n' + text)
@@ -87,8 +88,8 @@ class Check(KernelCase):
     def test_full(self):
         """All of that, and then everything on every base, with the neighbours
         that the topics have there."""
-        for on in (self.on, self.other):
-            self.kept("alpha", on)
+        for base in (self.base, self.other):
+            self.kept("alpha", base)
         self.kept("beta", self.other)
         self.assertEqual(self.check("--full")[0], 0)
         self.assertEqual(self.asked[5:], [
@@ -99,7 +100,7 @@ class Check(KernelCase):
     def test_red_unless_proved(self):
         """Without a test that passed in a guest, all else may pass: the run
         fails."""
-        self.kept("alpha", self.on)
+        self.kept("alpha", self.base)
         self.guests = SKIPPED
         status, lines = self.check()
         self.assertEqual(status, 1)
@@ -108,8 +109,8 @@ class Check(KernelCase):
 
     def test_own_tree(self):
         """A base that is somebody's own tree is left out, with what checks it."""
-        for on in (self.on, self.other):
-            self.kept("alpha", on)
+        for base in (self.base, self.other):
+            self.kept("alpha", base)
         table = self.root / "bases.toml"
         put(table, re.sub("(?m)^url .*\n", "", table.read_text()))
         status, lines = self.check()
@@ -118,7 +119,7 @@ class Check(KernelCase):
 
     def test_nothing_there(self):
         """A base without series is refused before anything is done."""
-        self.kept("alpha", self.on)
+        self.kept("alpha", self.base)
         with self.fails("no topic", "v1"):
             self.check("--base", "v1")
         self.assertEqual(self.asked, [])
@@ -126,9 +127,9 @@ class Check(KernelCase):
     def test_failure(self):
         """What breaks off for one base fails, and the other is checked all
         the same; the exit status tells."""
-        for on in (self.on, self.other):
-            self.kept("alpha", on)
-        with mock.patch.object(check, "repository", side_effect=project.Failure("no mirror")):
+        for base in (self.base, self.other):
+            self.kept("alpha", base)
+        with mock.patch.object(check, "repository", side_effect=process.Failure("no mirror")):
             status, lines = self.check()
         self.assertEqual((status, self.asked), (1, ["all: tests", "all: scripts"]))
         for words in ("quick check of v0", "quick check of v1"):
@@ -138,12 +139,12 @@ class Check(KernelCase):
         """Series that do not go together are one failure, after which no guest
         is booted with them."""
         for name in ("alpha", "beta"):
-            self.kept(name, self.on)
+            self.kept(name, self.base)
 
-        def apply(_repo, on, chosen):
+        def apply(_repo, base, chosen):
             if len(chosen) > 1:
-                raise project.Failure("the hunk does not match")
-            return on.name
+                raise process.Failure("the hunk does not match")
+            return base.name
 
         with mock.patch.object(check, "apply", apply):
             status, lines = self.check()
@@ -152,7 +153,7 @@ class Check(KernelCase):
 
     def test_minutes(self):
         """A limit is a number of minutes, one or more."""
-        self.kept("alpha", self.on)
+        self.kept("alpha", self.base)
         for text in ("0", "-1", "many"):
             with self.assertRaises(SystemExit), mock.patch("sys.stderr"):
                 self.check("--minutes", text)
@@ -173,14 +174,18 @@ class Budget(KernelCase):
         for module, name, fake in (
                 (check.time, "monotonic", lambda: self.now),
                 (check, "cached", lambda _repo, _on, _revision, config: config in self.has),
-                (check, "kernel", lambda _repo, _on, _revision, config, _label: self.built.append(config)),
-                (check, "kselftests", lambda *_: self.dir),
+                (check, "prepare", self.prepare),
                 (check, "guest", lambda _image, _tests, name, *_, **_more: [Result(name, PASSED)])):
             self.enterContext(mock.patch.object(module, name, fake))
 
+    def prepare(self, _repo, _base, _revision, config, _targets, _label) -> tuple[None, Path]:
+        """A kernel and its tests are built."""
+        self.built.append(config)
+        return None, self.dir
+
     def guest(self, budget: check.Budget, only: tuple[str, ...] = ()) -> Result:
         """The result of a debug guest."""
-        (result,) = check.kselftest_guest(self.on, self.dir, "HEAD", "debug", ["alpha"], "patched",
+        (result,) = check.kselftest_guest(self.base, self.dir, "HEAD", "debug", ["alpha"], "patched",
                                           check.Run("tcg", False, budget), only)
         return result
 
@@ -234,14 +239,15 @@ class Guest(KernelCase):
         self.tests = put(self.dir / "tests/run_kselftest.sh", "").parent
         put(self.root / "scripts/trace/check.sh", "")
         self.enterContext(mock.patch.object(check, "ROOT", self.root))
-        self.enterContext(mock.patch.object(check.um, "boot", self.boot))
+        self.enterContext(mock.patch.object(check, "boot", self.boot))
 
-    def boot(self, _image, path, _script, timeout, label):
+    def boot(self, _image, _tests, name, _script, _label, **_options):
         """A User-Mode Linux guest."""
         self.boots += 1
+        path = watch.run_directory(name)
         for name, text in (("ktap", self.ktap), ("console.log", self.console), ("lockdep_stats", self.lockdep)):
             put(path / name, text)
-        return guest.Ran(0, path)
+        return watch.Ran(0, path)
 
     def guest(self, script: str = "true", fresh: bool = False) -> list[tuple[str, str]]:
         """Name and verdict of each result."""
@@ -272,15 +278,15 @@ class Guest(KernelCase):
             self.assertEqual(self.guest()[-1], ("um: the kernel's log", PASSED))
 
 
-class Told(KernelCase):
-    """check.told()."""
+class Failing(KernelCase):
+    """check.failing()."""
 
     def test_results_stay(self):
         """What came before a Failure stays."""
         def some():
             yield Result("a", PASSED)
             yield Result("b", SKIPPED)
-            raise project.Failure("why")
+            raise process.Failure("why")
 
-        self.assertEqual(list(check.told("the rest", some())),
+        self.assertEqual(list(check.failing("the rest", some())),
                          [Result("a", PASSED), Result("b", SKIPPED), Result("the rest", FAILED, "why")])

@@ -8,7 +8,7 @@ from support import KernelCase, git, put
 
 # isort: split
 import clean
-import project
+import locks
 import tree
 
 
@@ -19,8 +19,8 @@ class Clean(KernelCase):
         super().setUp()
         self.repo = self.imported()
         self.one = self.series("alpha", ("fs/pipe.c", "line 7\n", "line seven\n"))
-        self.path = tree.edit_tree(self.repo, self.on, self.one)
-        self.cache = project.cache()
+        self.path = tree.edit_tree(self.repo, self.base, self.one)
+        self.cache = locks.cache()
         put(self.cache / "kernel/0123/bzImage", "an image\n")
         put(self.cache / "download/linux.tar.xz", "a source\n")
 
@@ -32,7 +32,7 @@ class Clean(KernelCase):
     def test_rebuilt(self):
         """Builds and the steps' own worktrees go; downloads, repositories and
         edited trees stay."""
-        tree.apply(self.repo, self.on, [self.one])
+        tree.apply(self.repo, self.base, [self.one])
         self.clean()
         self.assertEqual(sorted(path.name for path in self.cache.iterdir()), ["download", "git", "lock", "tree"])
         self.assertEqual([path.name for path in self.cache.glob("tree/*/*")], ["alpha"])
@@ -54,6 +54,6 @@ class Clean(KernelCase):
 
     def test_another_run(self):
         """While another run holds a lock, nothing is removed."""
-        with project.lock("v0-build"), self.fails("v0-build", "another run"):
+        with locks.lock("v0-build"), self.fails("v0-build", "another run"):
             self.clean()
         self.assertTrue((self.cache / "kernel/0123/bzImage").exists())

@@ -12,7 +12,8 @@ from support import Case, KernelCase, git, put
 # isort: split
 import build
 import lint
-import project
+import locks
+import model
 import configs
 from ktap import FAILED, PASSED, SKIPPED
 from configs import Built, Config
@@ -181,15 +182,15 @@ class Fragments(Case):
 
     def test_every_variant(self):
         """Each configuration has its fragment, each fragment its configuration."""
-        files = {path.stem for path in (project.KCONFIG / "configs").glob("*.config")}
+        files = {path.stem for path in (model.KCONFIG / "configs").glob("*.config")}
         self.assertEqual(files, {"common", *configs.CONFIGS})
 
     def test_bases(self):
         """What is there for a base alone is merged, all of it."""
-        for on in project.bases().values():
-            below = project.KCONFIG / "bases" / on.name
-            merged = {path for one in configs.CONFIGS.values() for path in one.fragments(on)}
-            merged |= {path for config in (*project.CONFIGS, *project.GUESTS) for path in build.fragments(config, on)}
+        for base in model.bases().values():
+            below = model.KCONFIG / "bases" / base.name
+            merged = {path for one in configs.CONFIGS.values() for path in one.fragments(base)}
+            merged |= {path for config in (*model.CONFIGS, *model.GUESTS) for path in build.fragments(config, base)}
             self.assertLessEqual(set(below.rglob("*.config")), merged)
 
     def test_every_line(self):
@@ -266,8 +267,8 @@ class Compare(KernelCase):
         self.series("alpha", *edits)
         repo = self.imported()
         git("fetch", "-q", self.kdir, "alpha:alpha", cwd=repo)
-        objects = configs.touched(repo, self.on.tag, "alpha")
-        found = configs.compare(repo, self.on, "alpha", objects, frames, self.chosen)
+        objects = configs.touched(repo, self.base.tag, "alpha")
+        found = configs.compare(repo, self.base, "alpha", objects, frames, self.chosen)
         return {one.name: (one.verdict, one.why) for one in found}
 
     def test_good(self):
@@ -283,7 +284,7 @@ class Compare(KernelCase):
         self.assertEqual(sum("tinyconfig" in line for line in made), 2)
         self.assertEqual(sum("olddefconfig" in line for line in made), 4)
         for name, arch in (("one", "x86_64"), ("two", "i386")):
-            mine = [line for line in made if f"O={project.cache()}/build/v0-configs-{name} " in line]
+            mine = [line for line in made if f"O={locks.cache()}/build/v0-configs-{name} " in line]
             self.assertEqual(len(mine), len(made) // 2)
             self.assertEqual([line for line in mine if f"ARCH={arch} " not in line], [])
             self.assertEqual(sum("W=1" in line and line.endswith("fs/pipe.o") for line in mine), 2)
@@ -374,14 +375,14 @@ class Compare(KernelCase):
         git("rm", "-q", "fs/extra.c", cwd=self.kdir)
         self.commit_kdir("alpha: remove a file")
         git("fetch", "-q", self.kdir, "alpha:alpha", cwd=repo)
-        self.assertEqual(configs.touched(repo, self.on.tag, "alpha"), ["fs/pipe.o"])
+        self.assertEqual(configs.touched(repo, self.base.tag, "alpha"), ["fs/pipe.o"])
 
     def test_frames_elsewhere(self):
         """A frame of a file that is not touched is looked at all the same."""
         repo = self.imported()
         self.series("alpha", ("fs/pipe.h", "", "a header"))
-        one = self.topic("alpha", more='frames = ["fs/pipe.c:pipe_read"]\n').on(self.on)
-        found = list(configs.series([one], self.on, repo, chosen=self.chosen))
+        one = self.topic("alpha", more='frames = ["fs/pipe.c:pipe_read"]\n').for_base(self.base)
+        found = list(configs.series([one], self.base, repo, chosen=self.chosen))
         self.assertEqual([row.name for row in found if row.verdict == PASSED][1],
                          "alpha: one: stack frame of fs/pipe.c:pipe_read")
         self.assertEqual({row.verdict for row in found}, {PASSED})
@@ -392,9 +393,9 @@ class Compare(KernelCase):
         repo = self.imported()
         one = self.series("alpha", ("fs/pipe.c", "7:1", "8:1"))
 
-        def builds(of: project.Topic = one, fresh: bool = False) -> bool:
+        def builds(of: model.Topic = one, fresh: bool = False) -> bool:
             before = self.log.read_text() if self.log.exists() else ""
-            found = list(configs.series([of], self.on, repo, chosen=self.chosen, fresh=fresh))
+            found = list(configs.series([of], self.base, repo, chosen=self.chosen, fresh=fresh))
             self.assertEqual([(row.name, row.verdict) for row in found][:2],
                              [(f"alpha: {name}: 1 objects build with W=1", PASSED) for name in ("one", "two")])
             return self.log.read_text() != before
@@ -407,7 +408,7 @@ class Compare(KernelCase):
         self.assertEqual([builds(), builds()], [True, False])
         self.fake("gcc", "echo gcc 13\n")
         self.assertEqual([builds(), builds()], [True, False])
-        (patch,) = one.patches(self.on)
+        (patch,) = one.patches(self.base)
         put(patch, patch.read_text().replace("+says: 8:1", "+says: 9:1"))
         self.assertEqual([builds(), builds()], [True, False])
 
@@ -415,9 +416,9 @@ class Compare(KernelCase):
         """A series that does not apply is one failure."""
         repo = self.imported()
         one = self.series("alpha", ("fs/pipe.c", "7:1", "8:1"))
-        (patch,) = one.patches(self.on)
+        (patch,) = one.patches(self.base)
         put(patch, patch.read_text().replace("-says: 7:1", "-says: 6:1"))
-        (result,) = configs.series([one], self.on, repo)
+        (result,) = configs.series([one], self.base, repo)
         self.assertEqual((result.name, result.verdict), ("alpha: git am", FAILED))
 
     def program(self, *words: str) -> int:
@@ -442,9 +443,9 @@ class Compare(KernelCase):
         # Both touch the same lines, so one does not apply on the other.
         self.assertEqual(self.program(), 1)
         self.assertIn("not ok - alpha+beta: git am # ", self.said.getvalue())
-        self.assertEqual(self.program("--topic", "alpha", "--head", self.on.tag), 0)
+        self.assertEqual(self.program("--topic", "alpha", "--head", self.base.tag), 0)
         with self.fails("--topic"):
-            self.program("--head", self.on.tag)
+            self.program("--head", self.base.tag)
 
     def test_help(self):
         """--help says what it does and takes."""
@@ -462,7 +463,7 @@ class Compare(KernelCase):
 
         def made() -> int:
             git("fetch", "-q", "-f", self.kdir, "alpha:alpha", cwd=repo)
-            found = configs.series([project.topic("alpha")], self.on, repo, "alpha", self.chosen)
+            found = configs.series([model.find_topic("alpha")], self.base, repo, "alpha", self.chosen)
             self.assertEqual([one.verdict for one in found], [PASSED] * 2)
             return len(self.log.read_text().splitlines())
 

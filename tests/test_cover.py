@@ -5,7 +5,7 @@ from support import Case
 
 # isort: split
 import cover
-from project import Topic
+from model import Topic
 
 ONE = Topic(name="pipe", summary="", kselftest="pipes", metric="")
 GOOD = """What the series does, in a paragraph. Costs are below.

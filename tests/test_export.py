@@ -52,7 +52,7 @@ class Export(KernelCase):
         super().setUp()
         self.repo = self.imported()
         self.one = self.topic("alpha")
-        self.path = tree.edit_tree(self.repo, self.on, self.one)
+        self.path = tree.edit_tree(self.repo, self.base, self.one)
         put(self.path / "fs/pipe.c", (self.path / "fs/pipe.c").read_text().replace("line 7\n", "line seven\n"))
         self.commit("alpha: make it seven")
         put(self.path / "tools/testing/selftests/alpha/test.c", "int main(void) { return 0; }\n")
@@ -70,8 +70,8 @@ class Export(KernelCase):
 
     def write(self) -> dict:
         """Export, and all files of the checkout after it."""
-        export.write(self.path, self.one, self.on, self.on.tag, "HEAD")
-        export.write_mirrors(self.repo, self.on)
+        export.write(self.path, self.one, self.base, self.base.tag, "HEAD")
+        export.write_mirrors(self.repo, self.base)
         return contents(self.root)
 
     def test_files(self):
@@ -92,7 +92,7 @@ class Export(KernelCase):
         its mode."""
         beta = self.series("beta", ("fs/pipe.c", "line 20\n", "line twenty\n"), start="main")
         self.write()
-        self.assertEqual(len(beta.patches(self.on)), 1)
+        self.assertEqual(len(beta.patches(self.base)), 1)
         text = (self.root / "fs/pipe.c").read_text()
         self.assertTrue("line seven\n" in text and "line twenty\n" in text)
         below = self.root / "tools/testing/selftests/alpha"
@@ -116,7 +116,7 @@ class Export(KernelCase):
         name = "tools/testing/selftests/beta/test.c"
         beta = self.series("beta", (name, "", "beta\n"), start="main")
         self.write()
-        self.assertEqual(((self.root / name).read_text(), len(beta.patches(self.on))), ("beta\n", 1))
+        self.assertEqual(((self.root / name).read_text(), len(beta.patches(self.base))), ("beta\n", 1))
 
     def test_cover_text_is_kept(self):
         """The text of the committed cover letter is kept, shortlog and
@@ -139,21 +139,21 @@ class Export(KernelCase):
         """What was exported applies with git am, and exporting what that gives
         writes the same files again, to the byte."""
         before = self.write()
-        head = tree.apply(self.repo, self.on, [self.one])
+        head = tree.apply(self.repo, self.base, [self.one])
         self.assertEqual(git("rev-parse", f"{head}^{{tree}}", cwd=self.repo),
                          git("rev-parse", "HEAD^{tree}", cwd=self.path))
         place = tree.worktree(self.repo, "apply", head)
-        export.write(place, self.one, self.on, self.on.tag, head)
-        export.write_mirrors(self.repo, self.on)
+        export.write(place, self.one, self.base, self.base.tag, head)
+        export.write_mirrors(self.repo, self.base)
         self.assertEqual(contents(self.root), before)
-        rendered = export.render(place, self.on.tag, head, self.one.cover(self.on))
+        rendered = export.render(place, self.base.tag, head, self.one.cover(self.base))
         self.assertEqual({name: text.encode() for name, text in rendered.items()},
                          {path.name: path.read_bytes() for path in self.directory.iterdir()})
 
     def test_other_base(self):
         """For another base than the reference there are patches alone."""
         before = self.write()
-        other = replace(self.on, name="v1", reference=False)
+        other = replace(self.base, name="v1", reference=False)
         put(self.path / "tools/testing/selftests/alpha/data.txt", "another\n")
         self.commit("alpha: have other data")
         export.write(self.path, self.one, other, other.tag, "HEAD")
@@ -172,8 +172,8 @@ class Export(KernelCase):
         self.commit("selftests: add a file from elsewhere")
         self.write()
         self.assertEqual((self.root / name).read_bytes(), b"one\r\ntwo\n")
-        self.assertIn(b"\n+one\r\n+two\n", self.one.patches(self.on)[-1].read_bytes())
-        head = tree.apply(self.repo, self.on, [self.one])
+        self.assertIn(b"\n+one\r\n+two\n", self.one.patches(self.base)[-1].read_bytes())
+        head = tree.apply(self.repo, self.base, [self.one])
         self.assertEqual(git("rev-parse", f"{head}^{{tree}}", cwd=self.repo),
                          git("rev-parse", "HEAD^{tree}", cwd=self.path))
 
@@ -185,7 +185,7 @@ class Export(KernelCase):
 
     def main(self, *words: str) -> None:
         """Run the step as a program in this process."""
-        with mock.patch.object(export, "repository", lambda on, kdir: self.repo), \
+        with mock.patch.object(export, "repository", lambda base, kdir: self.repo), \
              mock.patch.object(sys, "argv", ["export.py", "--base", "v0", *words]):
             export.main()
 
@@ -193,11 +193,11 @@ class Export(KernelCase):
         """`make export` takes the commits of the edited tree, after which the
         tree has no work of its own."""
         self.main("--topic", "alpha")
-        self.assertEqual(len(self.one.patches(self.on)), 2)
+        self.assertEqual(len(self.one.patches(self.base)), 2)
         self.main("--topic", "alpha")
         said = self.said.getvalue()
         self.said.truncate(0)
-        tree.edit_tree(self.repo, self.on, self.one)
+        tree.edit_tree(self.repo, self.base, self.one)
         self.assertNotIn("work of its own", self.said.getvalue(), said)
 
     def test_refused(self):

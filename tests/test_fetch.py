@@ -10,7 +10,8 @@ from support import MERGED, Case, KernelCase, contents, git, put
 
 # isort: split
 import fetch
-import project
+import locks
+import model
 
 GOOD = "the archive"
 # curl, as far as it is used: the last argument is the URL, -o names the file.
@@ -63,14 +64,14 @@ class Download(Case):
 
     def setUp(self):
         super().setUp()
-        self.base = project.Base("v0", "v9.1.2", "9.1.2", "fake", pool="pool/l/linux_9.1.2.orig.tar.xz",
+        self.base = model.Base("v0", "v9.1.2", "9.1.2", "fake", pool="pool/l/linux_9.1.2.orig.tar.xz",
                                  sha256=hashlib.sha256(GOOD.encode()).hexdigest(),
                                  url="https://kernel.example/v9.x/linux-9.1.2.tar.xz")
         self.answers = self.dir / "answers"
         self.answers.mkdir()
         self.fake("curl", CURL.replace("ANSWERS", str(self.answers)))
         self.fake("apt-get", "echo 'http://one.example/debian Debian'; echo 'http://two.example/debian Debian'\n")
-        self.archive = project.cache() / "download/linux_9.1.2.orig.tar.xz"
+        self.archive = locks.cache() / "download/linux_9.1.2.orig.tar.xz"
         self.part = self.archive.with_name(self.archive.name + ".part")
 
     def asked(self) -> list[str]:
@@ -146,40 +147,40 @@ class Archive(KernelCase):
         """The archive becomes a repository with the base's tag, all of its
         files in it; the second call and the same source give the same."""
         self.enterContext(mock.patch.object(fetch, "mirrors", list))
-        on = replace(self.on, url="https://kernel.example/linux-9.1.2.tar.gz")
-        archive = project.cache() / "download/linux-9.1.2.tar.gz"
+        base = replace(self.base, url="https://kernel.example/linux-9.1.2.tar.gz")
+        archive = locks.cache() / "download/linux-9.1.2.tar.gz"
         archive.parent.mkdir()
         git("archive", "--prefix=linux-9.1.2/", "-o", archive, "HEAD", cwd=self.kdir)
-        repo = fetch.repository(on)
+        repo = fetch.repository(base)
         self.assertEqual(git("rev-parse", "v9.1.2^{tree}", cwd=repo), git("rev-parse", "HEAD^{tree}", cwd=self.kdir))
         self.assertIn("fs/kept.orig", git("ls-tree", "-r", "--name-only", "v9.1.2", cwd=repo).splitlines())
-        self.assertEqual(fetch.repository(on), repo)
+        self.assertEqual(fetch.repository(base), repo)
         commit = git("rev-parse", "v9.1.2^{commit}", cwd=repo)
         repo.rename(self.dir / "elsewhere")
-        self.assertEqual(git("rev-parse", "v9.1.2^{commit}", cwd=fetch.repository(on)), commit)
-        self.assertEqual(list(project.cache().glob("**/*.part")), [])
+        self.assertEqual(git("rev-parse", "v9.1.2^{commit}", cwd=fetch.repository(base)), commit)
+        self.assertEqual(list(locks.cache().glob("**/*.part")), [])
 
     def test_package(self):
         """So does an archive within a package of Debian's."""
         self.enterContext(mock.patch.object(fetch, "mirrors", list))
-        package = project.cache() / "download/linux-source-9.1_9.1.2_all.deb"
-        on = replace(self.on, pool=f"pool/{package.name}", member="usr/src/linux-source-9.1.tar.gz")
+        package = locks.cache() / "download/linux-source-9.1_9.1.2_all.deb"
+        base = replace(self.base, pool=f"pool/{package.name}", member="usr/src/linux-source-9.1.tar.gz")
         root = self.dir / "package"
         put(root / "DEBIAN/control", "Package: linux-source-9.1\nVersion: 9.1.2\nArchitecture: all\n"
                                      "Maintainer: nobody <nobody@example.com>\nDescription: source\n")
-        (root / on.member).parent.mkdir(parents=True)
-        git("archive", "--prefix=linux-source-9.1/", "-o", root / on.member, "HEAD", cwd=self.kdir)
+        (root / base.member).parent.mkdir(parents=True)
+        git("archive", "--prefix=linux-source-9.1/", "-o", root / base.member, "HEAD", cwd=self.kdir)
         package.parent.mkdir()
         subprocess.run(["dpkg-deb", "--root-owner-group", "-b", root, package], check=True, capture_output=True)
-        repo = fetch.repository(on)
+        repo = fetch.repository(base)
         self.assertEqual(git("rev-parse", "v9.1.2^{tree}", cwd=repo), git("rev-parse", "HEAD^{tree}", cwd=self.kdir))
-        self.assertEqual(list(project.cache().glob("**/*.part")), [])
+        self.assertEqual(list(locks.cache().glob("**/*.part")), [])
 
     def test_interrupted_import(self):
         """An import that broke off is made anew."""
-        repo = project.cache() / "git/v0"
+        repo = locks.cache() / "git/v0"
         put(repo.with_name("v0.part") / "HEAD", "half\n")
-        fetch.store(self.kdir, self.on, repo)
+        fetch.store(self.kdir, self.base, repo)
         self.assertEqual(git("log", "-1", "--format=%an %s", "v9.1.2", cwd=repo), "hotpaths Linux 9.1.2")
 
 
@@ -201,34 +202,34 @@ class Kdir(KernelCase):
         tree is as it was."""
         before = self.state()
         with self.fails(*words) as caught:
-            fetch.repository(self.on, str(self.kdir))
+            fetch.repository(self.base, str(self.kdir))
         self.assertNotIn("\n", caught.message)
         self.assertEqual(self.state(), before)
-        self.assertEqual(list((project.cache() / "git").glob("*-kdir-*[0-9a-f]")), [])
+        self.assertEqual(list((locks.cache() / "git").glob("*-kdir-*[0-9a-f]")), [])
 
     def test_the_release(self):
         """A clean tree of the release is imported, once, and not written to."""
         before = self.state()
-        repo = fetch.repository(self.on, str(self.kdir))
+        repo = fetch.repository(self.base, str(self.kdir))
         self.assertEqual(git("rev-parse", "v9.1.2^{tree}", cwd=repo), git("rev-parse", "HEAD^{tree}", cwd=self.kdir))
-        self.assertEqual(fetch.repository(self.on, str(self.kdir)), repo)
+        self.assertEqual(fetch.repository(self.base, str(self.kdir)), repo)
         self.assertEqual(self.state(), before)
         self.assertTrue(repo.is_relative_to(self.dir / "cache"))
 
     def test_a_distribution_tree(self):
         """Commits that leave the files of the patches alone are accepted, and
         imported apart from the plain release."""
-        plain = fetch.repository(self.on, str(self.kdir))
+        plain = fetch.repository(self.base, str(self.kdir))
         put(self.kdir / "fs/other.c", "mine\n")
         self.commit_kdir("mine")
-        repo = fetch.repository(self.on, str(self.kdir))
+        repo = fetch.repository(self.base, str(self.kdir))
         self.assertNotEqual(repo, plain)
         self.assertEqual(git("show", "v9.1.2:fs/other.c", cwd=repo), "mine")
 
     def test_touched_blobs(self):
         """A file's id on the base is that of the first patch which names it;
         a file that the series adds has none."""
-        self.assertEqual(fetch.touched_blobs(self.on),
+        self.assertEqual(fetch.touched_blobs(self.base),
                          {"fs/pipe.c": git("rev-parse", "main:fs/pipe.c", cwd=self.kdir)})
 
     def test_other_release(self):
@@ -273,7 +274,7 @@ class Kdir(KernelCase):
         """A directory that is no kernel tree is refused, also an absent one."""
         for path in (self.dir / "bin", self.dir / "nowhere"):
             with self.fails(str(path), "not a kernel tree") as caught:
-                fetch.repository(self.on, str(path))
+                fetch.repository(self.base, str(path))
             self.assertNotIn("\n", caught.message)
         self.assertEqual(list((self.dir / "bin").iterdir()), [])
 
@@ -286,7 +287,7 @@ class Kdir(KernelCase):
         (plain / ".git").unlink()
         put(plain / "fs/built.orig", "an object\n")
         before = contents(plain)
-        repo = fetch.repository(self.on, str(plain))
+        repo = fetch.repository(self.base, str(plain))
         self.assertEqual(set(git("ls-tree", "-r", "--name-only", "v9.1.2", cwd=repo).splitlines()),
                          set(before) - {"fs/built.orig", "fs/kept.orig"})
         self.assertEqual(contents(plain), before)
@@ -298,5 +299,5 @@ class Kdir(KernelCase):
         put(plain / "MAINTAINERS", "")
         put(plain / "Makefile", "VERSION = 8\nPATCHLEVEL = 0\nSUBLEVEL = 1\n")
         with self.fails("8.0.1"):
-            fetch.repository(self.on, str(plain))
-        self.assertEqual(list((project.cache() / "git").glob("*-kdir-*[0-9a-f]")), [])
+            fetch.repository(self.base, str(plain))
+        self.assertEqual(list((locks.cache() / "git").glob("*-kdir-*[0-9a-f]")), [])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Installing packages, without installing any."""
 
+import argparse
 import os
 import signal
 import subprocess
@@ -12,7 +13,8 @@ from support import SCRIPTS, Case, put
 
 # isort: split
 import install
-import project
+import command
+import locks
 
 
 class Need(Case):
@@ -47,7 +49,7 @@ class Need(Case):
 
 
 class Interrupted(Case):
-    """project.logged() when the user interrupts it."""
+    """process.logged() when the user interrupts it."""
 
     def interrupted(self, more: str) -> bool:
         """Whether a program that logged() runs with the arguments @more has
@@ -56,11 +58,11 @@ class Interrupted(Case):
         done.unlink(missing_ok=True)
         self.fake("slow", f"echo begun\nsleep 2\necho done > {done}\n")
         program = put(self.dir / "program.py", f"import sys; sys.path.insert(0, {str(SCRIPTS)!r})\n"
-                      "import project\nfrom pathlib import Path\n"
-                      f"project.run(lambda: project.logged('slow', ['slow'], Path('{self.dir}/log'){more}))\n")
+                      "import command, process\nfrom pathlib import Path\n"
+                      f"command.run(lambda: process.logged('slow', ['slow'], Path('{self.dir}/log'){more}))\n")
         with subprocess.Popen([sys.executable, program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               start_new_session=True) as child:
-            while not (self.dir / "log").exists() or not (self.dir / "log").read_text():
+            while child.poll() is None and not ((self.dir / "log").exists() and (self.dir / "log").read_text()):
                 time.sleep(0.01)
             # logged() has started it, and is to wait for it by now.
             time.sleep(0.5)
@@ -97,25 +99,25 @@ class Makefile(Case):
 
 
 class Arguments(Case):
-    """project.at_least() and project.room_for_builds()."""
+    """command.at_least() and locks.room_for_builds()."""
 
     def test_numbers(self):
         """Whole numbers within the limits."""
-        self.assertEqual([project.at_least(1)("1"), project.at_least(1, 4)("4")], [1, 4])
-        for kind, text in ((project.at_least(1), "0"), (project.at_least(1), "-1"), (project.at_least(1), "2.5"),
-                           (project.at_least(1), "many"), (project.at_least(1, 4), "5"), (project.at_least(1), "")):
-            with self.assertRaisesRegex(project.argparse.ArgumentTypeError, "not a whole number"):
+        self.assertEqual([command.at_least(1)("1"), command.at_least(1, 4)("4")], [1, 4])
+        for kind, text in ((command.at_least(1), "0"), (command.at_least(1), "-1"), (command.at_least(1), "2.5"),
+                           (command.at_least(1), "many"), (command.at_least(1, 4), "5"), (command.at_least(1), "")):
+            with self.assertRaisesRegex(argparse.ArgumentTypeError, "not a whole number"):
                 kind(text)
 
     def test_room(self):
         """What is needed is said before anything begins: more without builds."""
         for there, built, refused in ((20, False, False), (10, False, True), (10, True, False), (2, True, True)):
             with self.subTest(there=there, built=built), \
-                    mock.patch.object(project, "free", lambda _path, there=there: there << 30):
+                    mock.patch.object(locks, "free", lambda _path, there=there: there << 30):
                 if built:
-                    (project.cache() / "build").mkdir(exist_ok=True)
+                    (locks.cache() / "build").mkdir(exist_ok=True)
                 if refused:
                     with self.fails(f"{there} GB free", "make check takes", "XDG_CACHE_HOME"):
-                        project.room_for_builds("make check")
+                        locks.room_for_builds("make check")
                 else:
-                    project.room_for_builds("make check")
+                    locks.room_for_builds("make check")

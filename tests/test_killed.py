@@ -11,20 +11,20 @@ from pathlib import Path
 from support import SCRIPTS, KernelCase, contents, git, put
 
 # isort: split
-import project
+import locks
 import tree
 
 # A step on the checkout and the base of the test, as a program of its own.
 PROGRAM = """import sys
 sys.path.insert(0, {scripts!r})
 from pathlib import Path
-import build, check, export, fetch, memo, project, tree
+import build, check, export, fetch, memo, model, tree
 from ktap import PASSED, Result
-project.ROOT = export.ROOT = Path({root!r})
+model.ROOT = export.ROOT = Path({root!r})
 build.KCONFIG = Path({kconfig!r})
-on = project.base("v0")
-one = project.topic("alpha")
-repo = fetch.repository(on, {kdir!r})
+base = model.find_base("v0")
+topic = model.find_topic("alpha")
+repo = fetch.repository(base, {kdir!r})
 def boots():
     open({log!r}, "a").write("booted\\n")
     yield Result("a", PASSED)
@@ -68,21 +68,21 @@ class Killed(KernelCase):
     def test_fetch(self):
         """The repository is there as a whole, or not at all."""
         self.killed("print(repo)")
-        (repo,) = (project.cache() / "git").iterdir()
+        (repo,) = (locks.cache() / "git").iterdir()
         self.assertEqual(git("rev-parse", "v9.1.2^{tree}", cwd=repo), git("rev-parse", "main^{tree}", cwd=self.kdir))
 
     def test_tree_and_export(self):
         """The edited tree has the series, and exporting it gives the same
         patches and mirrors as without a kill."""
-        self.killed("path = tree.edit_tree(repo, on, one)")
-        self.killed("path = tree.edit_tree(repo, on, one)\n"
-                    "export.write(path, one, on, on.tag, 'HEAD')\nexport.write_mirrors(repo, on)")
+        self.killed("path = tree.edit_tree(repo, base, topic)")
+        self.killed("path = tree.edit_tree(repo, base, topic)\n"
+                    "export.write(path, topic, base, base.tag, 'HEAD')\nexport.write_mirrors(repo, base)")
         first = contents(self.root)
-        self.assertEqual(len(self.one.patches(self.on)), 2)
+        self.assertEqual(len(self.one.patches(self.base)), 2)
         self.assertEqual((self.root / "tools/testing/selftests/alpha/test.c").read_text(), "a test\n")
         self.assertEqual([path for path in first if ".new" in path or ".old" in path], [])
-        (repo,) = (project.cache() / "git").iterdir()
-        tree.apply(repo, self.on, [self.one])
+        (repo,) = (locks.cache() / "git").iterdir()
+        tree.apply(repo, self.base, [self.one])
 
     def test_build(self):
         """A kernel is kept as a whole, or not at all, and is that of its
@@ -94,13 +94,16 @@ done
 sleep 0.05
 case "$*" in
 *tinyconfig*) echo CONFIG_A=y > "$out/.config"; echo CONFIG_B=y >> "$out/.config" ;;
-*bzImage*) mkdir -p "$out/arch/x86/boot"; cat "$source/fs/pipe.c" > "$out/arch/x86/boot/bzImage" ;;
+*bzImage*) mkdir -p "$out/arch/x86/boot"; cat "$source/fs/pipe.c" > "$out/arch/x86/boot/bzImage"
+	echo > "$out/vmlinux" ;;
 esac
 """)
-        put(self.kdir / "scripts/kconfig/merge_config.sh", "#!/bin/sh\n", 0o755)
-        self.commit_kdir("Have merge_config.sh")
-        self.killed("build.kernel(repo, on, tree.apply(repo, on, [one]), 'bench', 'patched')")
-        (image,) = (project.cache() / "kernel").glob("*/bzImage")
+        self.fake("objcopy", 'cp "$2" "$3"\n')
+        for name in ("kconfig/merge_config.sh", "decode_stacktrace.sh"):
+            put(self.kdir / "scripts" / name, "#!/bin/sh\n", 0o755)
+        self.commit_kdir("Have scripts")
+        self.killed("build.kernel(repo, base, tree.apply(repo, base, [topic]), 'bench', 'patched')")
+        (image,) = (locks.cache() / "kernel").glob("*/bzImage")
         self.assertIn("line seven\n", image.read_text())
 
     def test_check(self):

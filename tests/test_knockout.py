@@ -8,7 +8,7 @@ from support import Case, put
 # isort: split
 import knockout
 from ktap import FAILED, PASSED, SKIPPED
-from project import CONFIGS, Topic, bases, topics
+from model import CONFIGS, Topic, bases, topics
 
 ONE = Topic(name="filemap", summary="", kselftest="filemap", metric="")
 CASE = knockout.Case(name="nothing counted", command="./race -t truncate", knobs={"race/skip": 2}, fails=True)
@@ -28,8 +28,8 @@ class Teeth(Case):
         """Every knockout.toml of the repository can be read, and has a case in
         which nothing is left out and cases that have to fail."""
         found = 0
-        for one, on in itertools.product(topics().values(), bases().values()):
-            path = knockout.variants(one, on) / "knockout.toml"
+        for one, base in itertools.product(topics().values(), bases().values()):
+            path = knockout.variants(one, base) / "knockout.toml"
             if path.exists():
                 found += 1
                 config, cases = knockout.cases(path)

@@ -21,42 +21,42 @@ class Committed(KernelCase):
         self.enterContext(mock.patch.object(lint, "ROOT", self.root))
         self.repo, self.file = self.imported(), "tools/testing/selftests/alpha/test.c"
         self.one = self.series("alpha", ("fs/pipe.c", "line 7\n", "line seven\n"), (self.file, "", "a test\n"))
-        self.export(self.on)
+        self.export(self.base)
         git("init", "-q", cwd=self.root)
         git("add", "-A", ".", cwd=self.root)
 
-    def export(self, on) -> None:
-        """Export the series for @on from what the patches give."""
-        head = tree.apply(self.repo, self.on, [self.one])
-        export.write(tree.worktree(self.repo, "apply", head), self.one, on, on.tag, head)
+    def export(self, base) -> None:
+        """Export the series for @base from what the patches give."""
+        head = tree.apply(self.repo, self.base, [self.one])
+        export.write(tree.worktree(self.repo, "apply", head), self.one, base, base.tag, head)
 
-    def found(self, on) -> dict[str, tuple[str, str]]:
+    def found(self, base) -> dict[str, tuple[str, str]]:
         """Verdict and reason by name."""
-        head = tree.apply(self.repo, self.on, [self.one])
-        found = lint.committed(self.one, on, tree.worktree(self.repo, "apply", head), head)
+        head = tree.apply(self.repo, self.base, [self.one])
+        found = lint.committed(self.one, base, tree.worktree(self.repo, "apply", head), head)
         return {one.name: (one.verdict, one.why) for one in found}
 
     def test_reference(self):
         """A patch that was edited by hand is found, and so is a file that is
         none of them; on the reference base, a mirror, and a file that no series
         changes."""
-        self.assertEqual(self.found(self.on), {"alpha: patches are as exported": (PASSED, "")})
-        export.write_mirrors(self.repo, self.on)
-        self.assertEqual(lint.mirrored(self.on, self.repo).verdict, PASSED)
+        self.assertEqual(self.found(self.base), {"alpha: patches are as exported": (PASSED, "")})
+        export.write_mirrors(self.repo, self.base)
+        self.assertEqual(lint.mirrored(self.base, self.repo).verdict, PASSED)
         for path, text, why in ((self.file, "another test\n", "test.c differs"),
                                 ("fs/pipe.c", "line\n", "pipe.c differs"),
                                 ("tools/testing/selftests/alpha/more.c", "", "more.c differs")):
             before = (self.root / path).read_text() if (self.root / path).exists() else None
             put(self.root / path, text)
-            self.assertIn(why, lint.mirrored(self.on, self.repo).why)
+            self.assertIn(why, lint.mirrored(self.base, self.repo).why)
             if before is not None:
                 put(self.root / path, before)
-        put(self.one.patches(self.on)[0].with_name("0003-more.patch"), "")
-        self.assertIn("make export TOPIC=alpha BASE=v0", self.found(self.on)["alpha: patches are as exported"][1])
+        put(self.one.patches(self.base)[0].with_name("0003-more.patch"), "")
+        self.assertIn("make export TOPIC=alpha BASE=v0", self.found(self.base)["alpha: patches are as exported"][1])
 
     def test_other_base(self):
         """Patches for another base are looked at as well."""
-        other = replace(self.on, name="v1", reference=False)
+        other = replace(self.base, name="v1", reference=False)
         self.export(other)
         self.assertEqual(self.found(other), {"alpha: patches are as exported": (PASSED, "")})
 
@@ -67,14 +67,14 @@ class Texts(KernelCase):
     def setUp(self):
         super().setUp()
         self.one = self.series("alpha", ("fs/pipe.c", "line 7\n", "line seven\n"))
-        put(self.one.cover(self.on), "Subject: [PATCH 0/1] alpha\n\nWhy.\n")
+        put(self.one.cover(self.base), "Subject: [PATCH 0/1] alpha\n\nWhy.\n")
         # The checkers themselves are not on trial, nor installed.
         for name, fake in (("complaint", lambda *_argv, **_more: ""), ("search_path", lambda: "")):
             self.enterContext(mock.patch.object(lint, name, fake))
 
     def failed(self) -> list[str]:
         """The names of what is not passed, after the patch's."""
-        return [one.name.rpartition(": ")[2] for one in lint.texts(self.one, self.on, self.kdir)
+        return [one.name.rpartition(": ")[2] for one in lint.texts(self.one, self.base, self.kdir)
                 if one.verdict != PASSED]
 
     def test_maintainers(self):
@@ -86,12 +86,12 @@ class Texts(KernelCase):
 
     def test_cover(self):
         """A cover letter with a placeholder is not written."""
-        put(self.one.cover(self.on), "Subject: [PATCH 0/1] *** SUBJECT HERE ***\n\n*** BLURB HERE ***\n")
+        put(self.one.cover(self.base), "Subject: [PATCH 0/1] *** SUBJECT HERE ***\n\n*** BLURB HERE ***\n")
         self.assertEqual(self.failed(), ["written"])
 
     def test_tags(self):
         """No person's tag is stored."""
-        (patch,) = self.one.patches(self.on)
+        (patch,) = self.one.patches(self.base)
         put(patch, patch.read_text().replace("\n---\n", "\nReviewed-by: A B <a@example.com>\n---\n", 1))
         self.assertEqual(self.failed(), ["no person's tag"])
 
@@ -141,7 +141,7 @@ class Remembered(KernelCase):
 
     def lint(self, fresh: bool = False) -> list[tuple[str, str]]:
         """Name and verdict of each result."""
-        found = [(one.name, one.verdict) for one in lint.lint(self.on, [self.one], self.repo, fresh)]
+        found = [(one.name, one.verdict) for one in lint.lint(self.base, [self.one], self.repo, fresh)]
         self.assertEqual(found.pop(), ("mirrors", PASSED))
         return found
 
@@ -163,7 +163,7 @@ class Remembered(KernelCase):
     def test_words(self):
         """Other words in a message are no reason to build; another subject, by
         which results are named, is, and so is another source."""
-        (patch,) = self.one.patches(self.on)
+        (patch,) = self.one.patches(self.base)
         old = patch.read_text()
         for text, builds in ((old, 1), (old.replace("\n---\n", "\nMore.\n---\n"), 1),
                              (old.replace("alpha: change 1", "alpha: edit 1"), 2),
@@ -174,7 +174,7 @@ class Remembered(KernelCase):
 
     def test_does_not_apply(self):
         """A series that does not apply is one failure, and nothing is built."""
-        (patch,) = self.one.patches(self.on)
+        (patch,) = self.one.patches(self.base)
         put(patch, patch.read_text().replace("-line 7\n", "-line X\n"))
         self.assertEqual(self.lint(), [("alpha: git am", FAILED)])
         self.assertEqual(self.built, 0)

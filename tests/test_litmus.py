@@ -15,7 +15,8 @@ from support import Case, KernelCase, git, put
 # isort: split
 import fetch
 import litmus
-import project
+import process
+import locks
 from ktap import FAILED, PASSED, SKIPPED
 
 # A herd7 that finds what the test's line 'herd: ' says, and writes down where
@@ -109,7 +110,7 @@ class Private(Case):
         self.debs([("herdtools7.deb", {"usr/bin/herd7": "a program", f"{share}/stdlib.cat": "", "usr/bin/diy7": ""},
                     ("usr/bin/herd7", share)),
                    ("libc6.deb", {f"{litmus.LIBRARIES}/ld-linux-x86-64.so.2": LOADER}, (litmus.LIBRARIES,))])
-        self.root = project.cache() / "herd"
+        self.root = locks.cache() / "herd"
 
     def debs(self, packages: list[tuple[str, dict[str, str], tuple[str, ...]]]) -> None:
         """Serve @packages (name, files, what is unpacked) and pin them."""
@@ -151,7 +152,7 @@ class Private(Case):
         self.assertEqual(self.asked.read_text().split(), ["http://one.example/debian/pool/main/herdtools7.deb",
                                                           "http://one.example/debian/pool/main/libc6.deb"])
         self.assertFalse((self.root / "usr/bin/diy7").exists())
-        self.assertEqual(list(project.cache().glob("**/*.part")), [])
+        self.assertEqual(list(locks.cache().glob("**/*.part")), [])
 
     def test_other_pins(self):
         """Other packages than those that were unpacked are fetched anew."""
@@ -186,11 +187,11 @@ class Private(Case):
         """Another file of the same name is not unpacked."""
         put(self.pool / "libc6.deb", "something else")
         self.refused("libc6.deb", "checksum")
-        self.assertEqual([path.name for path in (project.cache() / "download").iterdir()], ["herdtools7.deb"])
+        self.assertEqual([path.name for path in (locks.cache() / "download").iterdir()], ["herdtools7.deb"])
 
     def test_damaged(self):
         """An archive that changed in the cache is fetched again."""
-        put(project.cache() / "download/libc6.deb", "damaged")
+        put(locks.cache() / "download/libc6.deb", "damaged")
         self.assertEqual(litmus.herd7(), litmus.private(self.root))
 
     def test_member_missing(self):
@@ -247,7 +248,7 @@ class Verify(KernelCase):
         done = subprocess.run([sys.executable, "-c", "import sys; sys.path[:0] = sys.argv[1:3]; import litmus; "
                                "from pathlib import Path; "
                                "print(litmus.verify(Path('linux'), [Path('tests/good.litmus')])[0].verdict)",
-                               str(Path(litmus.__file__).parent), str(Path(project.__file__).parent)],
+                               str(Path(litmus.__file__).parent), str(Path(process.__file__).parent)],
                               cwd=self.dir, capture_output=True, text=True)
         self.assertEqual(done.stdout, "passed\n", done.stderr)
 

@@ -112,11 +112,12 @@ class Mbox(SeriesCase):
 
     def setUp(self):
         super().setUp()
-        put(self.one.cover(self.on), "From: x\nSubject: [PATCH 0/2] alpha: the subject\n\nThe text.\n\nA Tester (2):\n")
+        put(self.one.cover(self.base),
+            "From: x\nSubject: [PATCH 0/2] alpha: the subject\n\nThe text.\n\nA Tester (2):\n")
 
     def messages(self, **form) -> list:
         """The messages of the mbox, as a mail reader sees them."""
-        text = "".join(mail.messages(self.repo, self.on, self.one, replace(FORM, **form)))
+        text = "".join(mail.messages(self.repo, self.base, self.one, replace(FORM, **form)))
         box = mailbox.mbox(put(self.dir / "out.mbox", text))
         self.addCleanup(box.close)
         return list(box)
@@ -175,7 +176,7 @@ class Mbox(SeriesCase):
     def test_not_ascii(self):
         """Names, subject and text that are not ASCII arrive as they are: all
         headers are ASCII, and the text is said to be UTF-8."""
-        put(self.one.cover(self.on), "From: x\nSubject: [PATCH 0/2] alpha: na\u00efve\n\n"
+        put(self.one.cover(self.base), "From: x\nSubject: [PATCH 0/2] alpha: na\u00efve\n\n"
                                      "Die Gr\u00f6\u00dfe.\n\nX (2):\n")
         put(self.kdir / "scripts/get_maintainer.pl", GET_MAINTAINER.replace("Fs Person", "F\u00e9 P\u00e9rson"), 0o755)
         self.commit_kdir("Linux 9.1.2")
@@ -198,7 +199,7 @@ class Mbox(SeriesCase):
         """So it is where only what the patch adds is not ASCII, and git does
         not say so; where all is, nothing is said."""
         self.assertIsNone(self.messages()[1]["Content-Type"])
-        patch = self.one.patches(self.on)[1]
+        patch = self.one.patches(self.base)[1]
         put(patch, patch.read_text().replace("+line nine", "+line neun, \u00fc"))
         plain, one = self.messages()[1:]
         self.assertIsNone(plain["Content-Type"])
@@ -223,14 +224,14 @@ class Mbox(SeriesCase):
         """With the submitter's clone, the cover letter names its commit."""
         git("tag", "v9.1.2", cwd=self.kdir)
         commit = git("rev-parse", "v9.1.2^{commit}", cwd=self.kdir)
-        body = self.messages(commit=mail.base_commit(self.on, self.kdir))[0].get_payload()
+        body = self.messages(commit=mail.base_commit(self.base, self.kdir))[0].get_payload()
         self.assertIn(f"\nbase-commit: {commit}\n", body)
         self.assertNotIn("Based on", body)
 
     def test_no_tag(self):
         """A clone that lacks the base's tag is refused, saying how to get it."""
         with self.fails(str(self.kdir), "v9.1.2", "git fetch") as caught:
-            mail.base_commit(self.on, self.kdir)
+            mail.base_commit(self.base, self.kdir)
         self.assertNotIn("\n", caught.message)
 
     def test_other_source(self):
@@ -239,7 +240,7 @@ class Mbox(SeriesCase):
         self.commit_kdir("mine")
         git("tag", "v9.1.2", cwd=self.kdir)
         with self.fails(f"KDIR={self.kdir} at v9.1.2", "fs/pipe.c"):
-            mail.base_commit(self.on, self.kdir)
+            mail.base_commit(self.base, self.kdir)
 
     def test_again(self):
         """A second mbox has the same messages, but for ids and dates."""
@@ -268,10 +269,10 @@ class Mbox(SeriesCase):
 
     def test_series_is_stored_unsigned(self):
         """Nothing of the submitter is left in patches/."""
-        before = [path.read_text() for path in self.one.patches(self.on)]
+        before = [path.read_text() for path in self.one.patches(self.base)]
         self.messages()
-        self.assertEqual([path.read_text() for path in self.one.patches(self.on)], before)
-        self.assertEqual(export.blurb(self.one.cover(self.on)), ("alpha: the subject", "The text."))
+        self.assertEqual([path.read_text() for path in self.one.patches(self.base)], before)
+        self.assertEqual(export.blurb(self.one.cover(self.base)), ("alpha: the subject", "The text."))
 
 
 class Read(KernelCase):
@@ -324,7 +325,7 @@ class Program(SeriesCase):
 
     def cover(self, text: str) -> None:
         """Let the series have a cover letter with @text."""
-        put(self.one.cover(self.on), f"From: x\nSubject: [PATCH 0/2] alpha: it\n\n{text}\nA Tester (2):\n")
+        put(self.one.cover(self.base), f"From: x\nSubject: [PATCH 0/2] alpha: it\n\n{text}\nA Tester (2):\n")
 
     def mail(self, *words: str) -> None:
         """Run the program."""
@@ -400,7 +401,7 @@ class Program(SeriesCase):
 
     def test_another_tree(self):
         """A series that mail does not carry, since its lines end in CR LF."""
-        patch = self.one.patches(self.on)[1]
+        patch = self.one.patches(self.base)[1]
         patch.write_bytes(patch.read_bytes().replace(b"+line nine\n", b"+line nine\r\n"))
         self.refused("gives another fs/pipe.c", "CR LF")
 

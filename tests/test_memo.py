@@ -6,7 +6,8 @@ import os
 from support import Case
 
 # isort: split
-import project
+import locks
+import process
 import memo
 from ktap import FAILED, PASSED, SKIPPED, Result
 
@@ -31,7 +32,7 @@ class Results(Case):
 
     def kept(self) -> list:
         """The files that are kept."""
-        return list((project.cache() / "memo").glob("*"))
+        return list((locks.cache() / "memo").glob("*"))
 
     def test_again(self):
         """What passed or was skipped is told again, with the day it was seen."""
@@ -80,7 +81,7 @@ class Results(Case):
         """Nothing is kept of a check that a failure or the caller ends."""
         def check():
             yield GOOD[0]
-            raise project.Failure("no disk")
+            raise process.Failure("no disk")
 
         with self.fails("no disk"):
             list(memo.results("lint", ["x"], check, False))

@@ -8,7 +8,7 @@ from support import Case, put
 # isort: split
 import bench
 import report
-from project import Topic
+from model import Topic
 
 
 def cell(metric: str, condition: str, **values) -> dict:

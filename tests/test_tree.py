@@ -9,7 +9,7 @@ from unittest import mock
 from support import MERGED, USER_CONFIG, KernelCase, git, put
 
 # isort: split
-import project
+import locks
 import tree
 
 SEVEN = ("fs/pipe.c", "line 7\n", "line seven\n")
@@ -30,7 +30,7 @@ class Apply(KernelCase):
     def test_applies(self):
         """The commit has both patches, in order, on the base, by nobody's
         name but the patch's; it stays in the repository."""
-        head = tree.apply(self.repo, self.on, [self.series("alpha", SEVEN, NINE)])
+        head = tree.apply(self.repo, self.base, [self.series("alpha", SEVEN, NINE)])
         lines = self.show(head)
         self.assertEqual((lines[6], lines[19], len(lines)), ("line seven", "line twenty", 30))
         self.assertEqual(git("log", "--format=%s", f"v9.1.2..{head}", cwd=self.repo).splitlines(),
@@ -40,21 +40,21 @@ class Apply(KernelCase):
         """The same patches give the same commit id, kept or made anew in
         another repository; the second call applies nothing."""
         one = self.series("alpha", SEVEN, NINE)
-        head = tree.apply(self.repo, self.on, [one])
+        head = tree.apply(self.repo, self.base, [one])
         with mock.patch.object(tree, "am", side_effect=AssertionError("applied again")):
-            self.assertEqual(tree.apply(self.repo, self.on, [one]), head)
+            self.assertEqual(tree.apply(self.repo, self.base, [one]), head)
         self.repo.rename(self.dir / "elsewhere")
         tree.worktree(self.dir / "elsewhere", "unused", "v9.1.2")
-        (project.cache() / "tree").rename(self.dir / "trees")
-        self.assertEqual(tree.apply(self.imported(), self.on, [one]), head)
+        (locks.cache() / "tree").rename(self.dir / "trees")
+        self.assertEqual(tree.apply(self.imported(), self.base, [one]), head)
 
     def test_other_patches_other_commit(self):
         """A patch that was edited is applied anew."""
         one = self.series("alpha", SEVEN)
-        head = tree.apply(self.repo, self.on, [one])
-        patch = one.patches(self.on)[0]
+        head = tree.apply(self.repo, self.base, [one])
+        patch = one.patches(self.base)[0]
         patch.write_text(patch.read_text().replace("+line seven", "+line 7.0"))
-        again = tree.apply(self.repo, self.on, [one])
+        again = tree.apply(self.repo, self.base, [one])
         self.assertNotEqual(again, head)
         self.assertEqual(self.show(again)[6], "line 7.0")
 
@@ -63,89 +63,89 @@ class Apply(KernelCase):
         the file and the line; the worktree is left clean, and works on.  No
         git identity is needed for that."""
         one = self.series("alpha", SEVEN, NINE)
-        patch = one.patches(self.on)[1]
+        patch = one.patches(self.base)[1]
         good = patch.read_text()
         patch.write_text(good.replace("-line 20", "-line 20 as it never was"))
         with self.fails(f"alpha/{patch.name}", "fs/pipe.c line 17 ", "does not apply") as caught:
-            tree.apply(self.repo, self.on, [one])
+            tree.apply(self.repo, self.base, [one])
         self.assertNotIn("\n", caught.message)
-        place = project.cache() / "tree/v0/apply"
+        place = locks.cache() / "tree/v0/apply"
         self.assertEqual(git("status", "--porcelain", cwd=place), "")
         self.assertEqual(list(self.repo.glob("**/rebase-apply")), [])
         patch.write_text(good)
-        self.assertEqual(self.show(tree.apply(self.repo, self.on, [one]))[19], "line twenty")
+        self.assertEqual(self.show(tree.apply(self.repo, self.base, [one]))[19], "line twenty")
 
     def test_user_configuration(self):
         """The user's configuration changes no commit id, neither of the base
         nor of the series."""
         one = self.series("alpha", SEVEN, NINE)
-        head = tree.apply(self.repo, self.on, [one])
+        head = tree.apply(self.repo, self.base, [one])
         self.user_config(USER_CONFIG)
         self.repo.rename(self.dir / "elsewhere")
-        (project.cache() / "tree").rename(self.dir / "trees")
-        self.assertEqual(tree.apply(self.imported(), self.on, [one]), head)
+        (locks.cache() / "tree").rename(self.dir / "trees")
+        self.assertEqual(tree.apply(self.imported(), self.base, [one]), head)
 
     def test_missing_file(self):
         """A patch for a file that the base lacks names the file."""
         one = self.series("alpha", SEVEN)
-        patch = one.patches(self.on)[0]
+        patch = one.patches(self.base)[0]
         patch.write_text(patch.read_text().replace("fs/pipe.c", "fs/gone.c"))
         with self.fails("fs/gone.c"):
-            tree.apply(self.repo, self.on, [one])
+            tree.apply(self.repo, self.base, [one])
 
     def test_no_patches(self):
         """A topic without a series for the base is refused, with what the base
         has of it."""
         with self.fails("'alpha'", "v0", "no patches"):
-            tree.apply(self.repo, self.on, [self.topic("alpha")])
+            tree.apply(self.repo, self.base, [self.topic("alpha")])
         with self.fails("'beta'", "from upstream", "the half of it since 9.0") as caught:
-            tree.apply(self.repo, self.on, [self.topic("beta", merged=MERGED, status="upstream")])
+            tree.apply(self.repo, self.base, [self.topic("beta", merged=MERGED, status="upstream")])
         self.assertNotIn("\n", caught.message)
 
     def test_already_there(self):
         """A patch whose change the base has is told in one sentence, with what
         is known of it, and the series to use for another base."""
         one = self.series("alpha", SEVEN, NINE)
-        patch = one.patches(self.on)[1]
+        patch = one.patches(self.base)[1]
         patch.write_text(patch.read_text().replace("-line 20", "-line XX").replace("+line twenty", "+line 20"))
         with self.fails(f"v9.1.2 already has the change of alpha/{patch.name}: ", "make export") as caught:
-            tree.apply(self.repo, self.on, [one])
+            tree.apply(self.repo, self.base, [one])
         self.assertNotIn("from upstream", caught.message)
         put(self.root / "patches/alpha/v1/0001-x.patch", "")
         one = self.topic("alpha", merged=MERGED)
         with self.fails(f"alpha/{patch.name} (from upstream: the half of it since 9.0 (0123456789ab)): ",
                         "patches/alpha/v1 with BASE=v1 if your kernel is 9.2.0") as caught:
-            tree.apply(self.repo, self.on, [one])
+            tree.apply(self.repo, self.base, [one])
         self.assertNotIn("\n", caught.message)
-        self.assertEqual(git("status", "--porcelain", cwd=project.cache() / "tree/v0/apply"), "")
+        self.assertEqual(git("status", "--porcelain", cwd=locks.cache() / "tree/v0/apply"), "")
 
     def test_neighbours(self):
         """Series that change neighbouring lines stack, in either order, which
         `git am` by itself refuses; one that is applied alone has to fit."""
         first, second = self.series("alpha", SEVEN), self.series("beta", ("fs/pipe.c", "line 9\n", "line nine\n"))
         for chosen in ([first, second], [second, first]):
-            lines = self.show(tree.apply(self.repo, self.on, chosen))
+            lines = self.show(tree.apply(self.repo, self.base, chosen))
             self.assertEqual((lines[6], lines[8]), ("line seven", "line nine"))
-        patch = second.patches(self.on)[0]
+        patch = second.patches(self.base)[0]
         patch.write_text(patch.read_text().replace(" line 8\n", " line 8.0\n"))
         with self.fails(patch.name, "does not apply"):
-            tree.apply(self.repo, self.on, [second])
+            tree.apply(self.repo, self.base, [second])
 
     def test_variant(self):
         """A variant is the series with a patch on it, the same commit each
         time; one that does not apply is named."""
         repo, one = self.repo, self.series("alpha", ("fs/pipe.c", "line 3\n", "line three\n"))
         with mock.patch.object(tree, "ROOT", self.root):
-            path = put(tree.variants(one, self.on) / "held.patch", "What it is for.\n\n"
+            path = put(tree.variants(one, self.base) / "held.patch", "What it is for.\n\n"
                        "--- a/fs/pipe.c\n+++ b/fs/pipe.c\n@@ -1,4 +1,4 @@\n line 1\n line 2\n"
                        "-line three\n+line held\n line 4\n")
-            held = tree.variant(repo, self.on, one, "held")
-            self.assertEqual(tree.variant(repo, self.on, one, "held"), held)
-            self.assertEqual(git("rev-parse", held + "^", cwd=repo), tree.apply(repo, self.on, [one]))
+            held = tree.variant(repo, self.base, one, "held")
+            self.assertEqual(tree.variant(repo, self.base, one, "held"), held)
+            self.assertEqual(git("rev-parse", held + "^", cwd=repo), tree.apply(repo, self.base, [one]))
             self.assertIn("line held\n", git("show", f"{held}:fs/pipe.c", cwd=repo))
             put(path, path.read_text().replace("line three", "line 3"))
             with self.fails("held.patch of alpha", "make tree"):
-                tree.variant(repo, self.on, one, "held")
+                tree.variant(repo, self.base, one, "held")
 
 
 class Worktree(KernelCase):
@@ -155,7 +155,7 @@ class Worktree(KernelCase):
         """Going to another revision and back leaves other files' times alone,
         so that a build stays incremental."""
         repo = self.imported()
-        head = tree.apply(repo, self.on, [self.series("alpha", SEVEN)])
+        head = tree.apply(repo, self.base, [self.series("alpha", SEVEN)])
         path = tree.worktree(repo, "build", "v9.1.2")
         before = (path / "Makefile").stat().st_mtime_ns
         self.assertEqual(tree.worktree(repo, "build", head), path)
@@ -170,18 +170,18 @@ class Worktree(KernelCase):
         repo = self.imported()
         one = self.series("alpha", SEVEN, ("fs/new.c", "", "new\n"))
         with mock.patch.object(tree, "am", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
-            tree.apply(repo, self.on, [one])
-        place = project.cache() / "tree/v0/apply"
-        bad = put(self.dir / "bad.patch", one.patches(self.on)[0].read_text().replace("-line 7\n", "-line X\n"))
+            tree.apply(repo, self.base, [one])
+        place = locks.cache() / "tree/v0/apply"
+        bad = put(self.dir / "bad.patch", one.patches(self.base)[0].read_text().replace("-line 7\n", "-line X\n"))
         with self.assertRaises(subprocess.CalledProcessError):
-            git("am", "-q", one.patches(self.on)[1], bad, cwd=place)
+            git("am", "-q", one.patches(self.base)[1], bad, cwd=place)
         put(place / "fs/pipe.c", "half\n")
         put(place / "fs/half.c", "half\n")
         git("add", "fs/half.c", cwd=place)
         self.assertEqual(tree.worktree(repo, "apply", "v9.1.2"), place)
         self.assertEqual((git("status", "--porcelain", cwd=place), list(repo.glob("**/rebase-apply"))), ("", []))
         self.assertEqual(git("rev-parse", "HEAD", cwd=place), git("rev-parse", "v9.1.2^{commit}", cwd=repo))
-        self.assertEqual(git("show", f"{tree.apply(repo, self.on, [one])}:fs/new.c", cwd=repo), "new")
+        self.assertEqual(git("show", f"{tree.apply(repo, self.base, [one])}:fs/new.c", cwd=repo), "new")
 
     def test_made_again(self):
         """A worktree that somebody removed is made again."""
@@ -199,7 +199,7 @@ class EditTree(KernelCase):
         super().setUp()
         self.repo = self.imported()
         self.one = self.series("alpha", SEVEN)
-        self.path = tree.edit_tree(self.repo, self.on, self.one)
+        self.path = tree.edit_tree(self.repo, self.base, self.one)
 
     def head(self) -> str:
         """The commit that the edited tree is at."""
@@ -207,18 +207,18 @@ class EditTree(KernelCase):
 
     def edit_patch(self) -> None:
         """Change the topic's patch, as `git pull` would."""
-        patch = self.one.patches(self.on)[0]
+        patch = self.one.patches(self.base)[0]
         patch.write_text(patch.read_text().replace("+line seven", "+line 7.0"))
 
     def test_branch(self):
         """The tree is on the topic's branch, with the series on it."""
         self.assertEqual(git("symbolic-ref", "--short", "HEAD", cwd=self.path), "alpha")
-        self.assertEqual(self.head(), tree.apply(self.repo, self.on, [self.one]))
+        self.assertEqual(self.head(), tree.apply(self.repo, self.base, [self.one]))
 
     def test_follows_the_patches(self):
         """Where there is no work in it, it follows the patches."""
         self.edit_patch()
-        tree.edit_tree(self.repo, self.on, self.one)
+        tree.edit_tree(self.repo, self.base, self.one)
         self.assertIn("line 7.0\n", (self.path / "fs/pipe.c").read_text())
         self.assertEqual(git("symbolic-ref", "--short", "HEAD", cwd=self.path), "alpha")
 
@@ -228,7 +228,7 @@ class EditTree(KernelCase):
         git("commit", "-q", "-a", "-m", "mine", cwd=self.path)
         mine = self.head()
         for _ in range(2):
-            self.assertEqual(tree.edit_tree(self.repo, self.on, self.one), self.path)
+            self.assertEqual(tree.edit_tree(self.repo, self.base, self.one), self.path)
             self.assertEqual(self.head(), mine)
             self.edit_patch()
         self.assertIn("left as it is", self.said.getvalue())
@@ -238,7 +238,7 @@ class EditTree(KernelCase):
         before = self.head()
         put(self.path / "fs/pipe.c", "mine\n")
         self.edit_patch()
-        tree.edit_tree(self.repo, self.on, self.one)
+        tree.edit_tree(self.repo, self.base, self.one)
         self.assertEqual(((self.path / "fs/pipe.c").read_text(), self.head()), ("mine\n", before))
 
     def test_removed_by_hand(self):
@@ -249,7 +249,7 @@ class EditTree(KernelCase):
         mine = self.head()
         shutil.rmtree(self.path)
         for _ in range(2):
-            self.assertEqual(tree.edit_tree(self.repo, self.on, self.one), self.path)
+            self.assertEqual(tree.edit_tree(self.repo, self.base, self.one), self.path)
             self.assertEqual(((self.path / "fs/pipe.c").read_text(), self.head()), ("mine\n", mine))
             self.assertEqual(git("symbolic-ref", "--short", "HEAD", cwd=self.path), "alpha")
             self.edit_patch()
@@ -258,7 +258,7 @@ class EditTree(KernelCase):
         """Where there was no work in it, the new tree follows the patches."""
         shutil.rmtree(self.path)
         self.edit_patch()
-        tree.edit_tree(self.repo, self.on, self.one)
+        tree.edit_tree(self.repo, self.base, self.one)
         self.assertIn("line 7.0\n", (self.path / "fs/pipe.c").read_text())
         self.assertNotIn("commits of the branch", self.said.getvalue())
 
@@ -279,7 +279,7 @@ class EditTree(KernelCase):
 
     def test_without_patches(self):
         """A new topic begins on the base."""
-        path = tree.edit_tree(self.repo, self.on, self.topic("beta"))
+        path = tree.edit_tree(self.repo, self.base, self.topic("beta"))
         self.assertEqual(git("rev-parse", "HEAD", cwd=path), git("rev-parse", "v9.1.2^{commit}", cwd=self.repo))
 
 
@@ -294,6 +294,6 @@ class Explain(KernelCase):
                                ("error: mm/gone.c: No such file or directory", "mm/gone.c: No such file"),
                                ("fatal: corrupt patch at line 7", "corrupt patch at line 7"),
                                ("", "no reason")):
-            text = tree.explain(one, self.on, patch, message)
+            text = tree.explain(one, self.base, patch, message)
             self.assertIn(words, text)
             self.assertIn("alpha/0001-x.patch", text)

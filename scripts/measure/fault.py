@@ -6,8 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import counters
+from process import Failure
+
 from measure import Measurement, json_lines, row
-from project import Failure
 
 BENCH = "kselftest/filemap/fault_retry_bench"
 EVENT = "mmap_lock_acquire_returned"

@@ -6,8 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import counters
+from process import Failure
+
 from measure import Measurement, json_lines, row
-from project import Failure
 
 BENCH = "kselftest/filemap/small_read_bench"
 # The benchmark's workers have a name of their own, so that what it does beside

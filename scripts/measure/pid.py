@@ -8,8 +8,9 @@ import statistics
 from pathlib import Path
 
 import counters
+from process import Failure
+
 from measure import Measurement, json_lines, row
-from project import Failure
 
 LOCK = "pidmap_lock"
 BENCH = "kselftest/pid/pid_alloc_bench"

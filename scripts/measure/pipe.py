@@ -8,8 +8,9 @@ import statistics
 from pathlib import Path
 
 import counters
+from process import Failure
+
 from measure import Measurement, json_lines, row
-from project import Failure
 
 LOCK = "&pipe->mutex"
 # What conditions call the sizes of messages.

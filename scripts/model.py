@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The tables that say what there is: the bases of bases.toml, the topics of
+patches/<topic>/series.toml, and a topic's series for a base."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+
+from process import Failure
+
+ROOT = Path(__file__).resolve().parent.parent
+
+KCONFIG = ROOT / "scripts" / "kconfig"
+
+CONFIGS = ("bench", "trace", "debug", "check")
+
+# The guests of other architectures; each is a configuration as well.  A topic
+# may ask for the former.
+GUESTS = ("arm64", "um")
+
+# What series.toml says of a topic as a whole, and may say otherwise of a base.
+PER_BASE = ("neighbours", "native", "emulated", "frames", "guests", "compared", "steps", "beside")
+
+# How far a series is for a base.  Where the base has all of it, none is kept.
+UPSTREAM = "upstream"
+
+STATUS = ("complete", "in work", UPSTREAM)
+
+
+@dataclass(frozen=True)
+class Base:
+    """One row of bases.toml."""
+
+    name: str
+    tag: str
+    version: str
+    status: str
+    pool: str = ""
+    sha256: str = ""
+    member: str = ""
+    url: str = ""
+    reference: bool = False
+    uml: bool = False
+
+    @property
+    def fetched(self) -> bool:
+        """Whether its source can be had without KDIR=."""
+        return bool(self.pool or self.url)
+
+
+# The keys that a row of bases.toml has to have, and those that it may have.
+KEYS = [{key.name for key in fields(Base) if key.name != "name" and (key.default is MISSING) == needed}
+        for needed in (True, False)]
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A part of a topic that a base has from upstream: what it is, the release
+    that it came with, the commit's id or nothing."""
+
+    what: str
+    release: str
+    commit: str
+
+    def __str__(self) -> str:
+        """As sentences have it."""
+        return f"{self.what} since {self.release}" + (f" ({self.commit[:12]})" if self.commit else "")
+
+
+@dataclass(frozen=True)
+class State:
+    """What one series.toml says of one base: how far the series is, what the
+    base has of it, and those keys of PER_BASE that are not the topic's."""
+
+    status: str
+    merged: tuple[Merged, ...]
+    own: dict
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One patches/<topic>/series.toml."""
+
+    name: str
+    summary: str
+    kselftest: str
+    metric: str
+    neighbours: tuple[str, ...] = ()
+    native: tuple[str, ...] = ()
+    emulated: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()
+    guests: tuple[str, ...] = ()
+    compared: tuple[str, ...] = ()
+    steps: dict[str, int] = field(default_factory=dict)
+    beside: tuple[str, ...] = ()
+    base: dict[str, State] = field(default_factory=dict)
+
+    def patches(self, base: Base) -> list[Path]:
+        """The series for @base in order, without its cover letter."""
+        return [p for p in sorted((ROOT / "patches" / self.name / base.name).glob("[0-9]*.patch"))
+                if not p.name.startswith("0000-")]
+
+    def cover(self, base: Base) -> Path:
+        """The cover letter of the series for @base."""
+        return ROOT / "patches" / self.name / base.name / "0000-cover-letter.patch"
+
+    def for_base(self, base: Base) -> Topic:
+        """The topic with what its series.toml says of @base alone."""
+        return replace(self, **self.base[base.name].own) if base.name in self.base else self
+
+    def merged(self, base: Base) -> tuple[Merged, ...]:
+        """What @base has of the topic from upstream."""
+        return self.base[base.name].merged if base.name in self.base else ()
+
+    def upstream(self, base: Base) -> bool:
+        """Whether @base has all of the topic, so that no series is kept."""
+        return base.name in self.base and self.base[base.name].status == UPSTREAM
+
+    def absent(self, base: Base) -> str:
+        """Why there is no series for @base, in words that follow a colon, or
+        nothing where there is one."""
+        if self.upstream(base):
+            return f"{base.tag} has it from upstream, {listed(self.merged(base))}, so use that release as it is"
+        if self.patches(base):
+            return ""
+        kept = [f"BASE={other.name}" for other in bases().values() if self.patches(other)]
+        return f"patches/{self.name}/{base.name} has no patches, " + (
+            f"give {' or '.join(kept)}" if kept else f"begin with 'make tree TOPIC={self.name} BASE={base.name}'")
+
+
+def listed(merged: tuple[Merged, ...]) -> str:
+    """@merged as an enumeration within a sentence."""
+    return ", ".join(map(str, merged))
+
+
+def read_toml(path: Path) -> dict:
+    """What the TOML file @path says; Failure where it cannot be read."""
+    try:
+        return tomllib.loads(path.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
+        raise Failure(f"cannot read {path} ({err}): fix it") from err
+
+
+def bases() -> dict[str, Base]:
+    """All bases of bases.toml by name; Failure where not exactly one is the
+    reference."""
+    table = read_toml(ROOT / "bases.toml").get("base")
+    if not isinstance(table, dict) or not all(isinstance(row, dict) for row in table.values()):
+        raise Failure("bases.toml has no tables of bases: each begins with a line like [base.\"v1.2\"]")
+    for name, row in table.items():
+        where = f"bases.toml, base {name},"
+        expect(where, row, *KEYS)
+        for key, value in row.items():
+            kind = bool if key in ("reference", "uml") else str
+            if not isinstance(value, kind):
+                raise Failure(f"{where} has a '{key}' that is no {'true or false' if kind is bool else 'string'}: "
+                              "see the other bases")
+    found = {name: Base(name=name, **row) for name, row in table.items()}
+    if sum(base.reference for base in found.values()) != 1:
+        raise Failure("bases.toml has not one base with 'reference = true': mark the one that the mirrors are of")
+    return found
+
+
+def reference() -> Base:
+    """The base that commands are about where none is named, and whose series'
+    files are mirrored here."""
+    return next(base for base in bases().values() if base.reference)
+
+
+def find_base(name: str) -> Base:
+    """The base called @name; Failure names the known ones."""
+    known = bases()
+    if name not in known:
+        raise Failure(f"unknown base '{name}': bases.toml has {', '.join(known)}")
+    return known[name]
+
+
+def expect(where: str, row: dict, required: set[str], optional: set[str] = frozenset()) -> None:
+    """Failure where the table @row, which is called @where, lacks a key of
+    @required, or has one that is neither there nor in @optional."""
+    for key in sorted(required - row.keys()):
+        raise Failure(f"{where} has no '{key}': add it, as in the others")
+    for key in sorted(row.keys() - required - optional):
+        raise Failure(f"{where} has '{key}', which means nothing there: known are "
+                      f"{', '.join(sorted(required | optional))}")
+
+
+def plain(row: dict) -> dict:
+    """@row with its lists as tuples."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+
+
+def state(where: str, row: dict) -> State:
+    """The State that the table @row of a series.toml is, called @where."""
+    expect(where, row, {"status", "merged"}, set(PER_BASE))
+    if row["status"] not in STATUS:
+        raise Failure(f"{where} has the status '{row['status']}': there are {', '.join(STATUS)}")
+    if not isinstance(row["merged"], list) or not all(isinstance(merged, dict) for merged in row["merged"]):
+        raise Failure(f"{where} has a 'merged' that is no list of tables: see the other topics")
+    for merged in row["merged"]:
+        expect(f"{where}, merged,", merged, {"what", "release", "commit"})
+        if not re.fullmatch(r"|[0-9a-f]{12,40}", merged["commit"]):
+            raise Failure(f"{where} has the commit '{merged['commit']}': give 12 hex digits or more, or '' if unknown")
+    if row["status"] == UPSTREAM and not row["merged"]:
+        raise Failure(f"{where} is '{UPSTREAM}' with nothing merged: say what and since which release")
+    return State(row["status"], tuple(Merged(**merged) for merged in row["merged"]),
+                 plain({key: value for key, value in row.items() if key in PER_BASE}))
+
+
+def read_topic(path: Path) -> Topic:
+    """The topic of the series.toml at @path; Failure for what is missing or
+    unknown in it."""
+    row = read_toml(path)
+    keys = {key.name for key in fields(Topic)} - {"name"}
+    needed = {key.name for key in fields(Topic) if key.default is MISSING and key.default_factory is MISSING}
+    expect(str(path), row, needed - {"name"} | {"base"}, keys)
+    found = Topic(name=path.parent.name, **{
+        **plain(row), "base": {name: state(f"{path}, base {name},", table) for name, table in row["base"].items()}})
+    known = bases()
+    forms = [found, *(replace(found, **state.own) for state in found.base.values())]
+    for name in [*found.base, *(name for form in forms for name in form.beside)]:
+        if name not in known:
+            raise Failure(f"{path} names the base '{name}': bases.toml has {', '.join(known)}")
+    for name in (name for form in forms for name in form.guests):
+        if name not in GUESTS:
+            raise Failure(f"{path} asks for the guest '{name}': there is {', '.join(GUESTS)}")
+    return found
+
+
+def topics() -> dict[str, Topic]:
+    """All topics that have a patches/<topic>/series.toml, by name; Failure as
+    read_topic() says."""
+    return {path.parent.name: read_topic(path) for path in sorted((ROOT / "patches").glob("*/series.toml"))}
+
+
+def find_topic(name: str) -> Topic:
+    """The topic called @name; Failure names the known ones."""
+    known = topics()
+    if name not in known:
+        raise Failure(f"unknown topic '{name}': patches/ has {', '.join(known)}")
+    return known[name]
+
+
+def need_series(topic: Topic, base: Base, new: bool = False) -> Topic:
+    """@topic as it is on @base; Failure, saying why, where there is no series of
+    it for @base, or if @new, where none can be begun since the base has all of
+    it."""
+    why = topic.absent(base)
+    if why and (topic.upstream(base) or not new):
+        raise Failure(f"topic '{topic.name}' has no series for {base.name}: {why}")
+    return topic.for_base(base)
+
+
+def chosen_topics(named: list[Topic] | None, base: Base) -> list[Topic]:
+    """The topics @named, or where there are none, every topic that has a series
+    for @base, as they are on @base; Failure where there is no series."""
+    if named:
+        return [need_series(topic, base) for topic in named]
+    found = [topic.for_base(base) for topic in topics().values() if not topic.absent(base)]
+    if not found:
+        raise Failure(f"no topic has a series for {base.name}: give another base with BASE= ({', '.join(bases())})")
+    return found

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Boot a kernel of x86-64 in QEMU under virtme-ng, run one script there.
+
+The guest's root is this machine's, read-only; the run's directory is mounted
+on /mnt, and all that goes in or comes out lies there.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+from build import Kernel
+from install import search_path, tool
+from locks import cache, write_json
+from process import Failure, output, say
+from watch import NeverBegan, Ran, run_directory, watch
+
+# What a kernel reports that ran into a breakpoint that it had taken back: under
+# TCG, one boot of 7.3.4 in ten did, or ended without a word, while the kernel
+# patched its code.  BOOTS is how often a guest is booted that dies of it before
+# it comes to its script.
+STALE = "Oops: int3"
+BOOTS = 3
+
+
+def vng(kernel: Path, run_dir: Path, command: str, cpus: int, memory: str, accel: str,
+        icount: bool, by_turns: bool) -> list[str]:
+    """The command line that boots @kernel and runs @command in it."""
+    argv = [str(tool("vng")), "-v", "--run", str(kernel), "--force-9p", "--disable-monitor",
+            "--cpus", str(cpus), "--memory", memory, "--rwdir", f"/mnt={run_dir}", "--cwd", "/",
+            "--user", "root", "--append", "ignore_loglevel", "--exec", command]
+    if accel == "tcg":
+        argv.append("--disable-kvm")
+    if icount:
+        # One instruction is one nanosecond of the guest's clocks, and idle
+        # time passes at once.
+        argv.append("--qemu-opts=-icount shift=0,sleep=off")
+    elif by_turns and accel == "tcg":
+        argv.append("--qemu-opts=-accel tcg,thread=single")
+    return argv
+
+
+def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str = "1G",
+         accel: str = "tcg", icount: bool = False, by_turns: bool = False, timeout: float = 900,
+         label: str = "guest") -> Ran:
+    """Boot @kernel and run the bash @script as root in /mnt, which is @run_dir.
+
+    @cpus: virtual CPUs (icount takes one); @memory: QEMU's -m; @timeout:
+    seconds of wall time for boot and script together; @by_turns: under TCG,
+    the virtual CPUs run by turns, not at once.  Tools that trace patch the
+    kernel's code, and a virtual CPU that translates that code meanwhile may
+    keep what it was.  One that dies as it boots, of that or without a report in
+    its log, is booted again, BOOTS times in all; that is said, and the logs are
+    kept as console-died-<n>.log.  Raises Failure with the kept log's path and
+    last lines if the guest hangs, panics or never gets to the script; a script
+    that fails is told by Ran.status.
+    """
+    # virtme-ng makes /dev/stdout a port of its own; to programs that open it,
+    # it has to be their standard output.
+    links = "ln -sf /proc/self/fd/1 /dev/stdout; ln -sf /proc/self/fd/2 /dev/stderr"
+    command = links + "; cd /mnt && { bash script.sh > output.log 2>&1 < /dev/null; echo $? > status; sync; }"
+    argv = vng(kernel.image, run_dir, command, 1 if icount else cpus, memory, accel, icount, by_turns)
+    env = {**os.environ, "PATH": search_path(), "TERM": "dumb"}
+    for number in range(1, BOOTS + 1):
+        try:
+            return watch(argv, run_dir, script, timeout, label, env=env)
+        except NeverBegan as err:
+            died = Ran(None, run_dir)
+            found = died.reports()
+            if number == BOOTS or accel != "tcg" or (found and STALE not in found[0]):
+                raise
+            say(f"guest: {err}")
+            kept = died.console.rename(run_dir / f"console-died-{number}.log")
+            say(f"guest: {label} is booted again, because TCG ends some as they boot; the log is {kept} now")
+
+
+def kvm_works(kernel: Kernel) -> bool:
+    """Whether a guest really boots under KVM, by booting one with a timeout: a
+    /dev/kvm that opens is no proof.  The answer is kept for this boot of the
+    machine and release of QEMU."""
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return False
+    key = (Path("/proc/sys/kernel/random/boot_id").read_text().strip() + " "
+           + output("qemu-system-x86_64", "--version").splitlines()[0])
+    known = cache() / "kvm.json"
+    if known.exists():
+        row = json.loads(known.read_text())
+        if row.get("key") == key:
+            return row["works"]
+    try:
+        works = boot(kernel, run_directory("probe-kvm"), "true", cpus=1, accel="kvm", timeout=40,
+                     label="probe of KVM").status == 0
+    except Failure:
+        works = False
+        say(f"guest: KVM does not work here; the log is in {cache() / 'run' / 'probe-kvm'}, and 'make clean' lets it "
+            "be tried again")
+    write_json(known, {"key": key, "works": works})
+    return works
+
+
+def accelerator(wanted: str, kernel: Kernel) -> str:
+    """'kvm' or 'tcg' for what the user asked for: auto, kvm or tcg."""
+    if wanted == "tcg":
+        return "tcg"
+    if kvm_works(kernel):
+        return "kvm"
+    if wanted == "kvm":
+        raise Failure("ACCEL=kvm was asked for, but a probe boot under KVM does not work here: use ACCEL=tcg")
+    return "tcg"
+
+
+def shell(kernel: Kernel, kselftest: Path | None) -> int:
+    """An interactive guest on this terminal; the installed @kselftest
+    directory is on /mnt.  Returns vng's exit status."""
+    argv = [str(tool("vng")), "--run", str(kernel.image), "--force-9p", "--cpus", "2", "--memory", "2G",
+            "--user", "root"]
+    if kselftest:
+        argv += ["--rodir", f"/mnt={kselftest}"]
+    if not kvm_works(kernel):
+        argv.append("--disable-kvm")
+    env = {**os.environ, "PATH": search_path()}
+    say(f"guest: {shlex.join(argv)}")
+    return subprocess.call(argv, env=env)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The tables of bases and topics."""
+
+
+from support import MERGED, Case, KernelCase, put
+
+# isort: split
+import command
+import model
+
+
+class Tables(KernelCase):
+    """The tables of bases and topics."""
+
+    def test_unknown_base(self):
+        """An unknown base is one sentence with the known ones."""
+        with self.fails("'v5'", "v0, v1") as caught:
+            model.find_base("v5")
+        self.assertNotIn("\n", caught.message)
+
+    def test_reference(self):
+        """One base is the reference, which commands are about by default; none
+        or two are a mistake."""
+        self.assertEqual(model.reference(), self.base)
+        self.assertEqual(command.arguments("").parse_args([]).base, self.base)
+        table = self.root / "bases.toml"
+        one = table.read_text()
+        for text in (one.replace("reference = true\n", ""), one.replace("status", "reference = true\nstatus")
+                     .replace("reference = true\nreference", "reference")):
+            put(table, text)
+            with self.fails("bases.toml", "'reference = true'"):
+                model.reference()
+
+    def test_keys(self):
+        """A row of bases.toml that lacks a key, or has one too many, is named."""
+        table = self.root / "bases.toml"
+        one = table.read_text()
+        for text, said in ((one.replace("status =", "state =", 1), "has no 'status'"),
+                           (one.replace("status =", 'colour = "red"\nstatus =', 1), "has 'colour'")):
+            put(table, text)
+            with self.fails("bases.toml, base v0,", said):
+                model.bases()
+
+    def test_bases_no_table(self):
+        """What is no TOML, or has another kind of value, is told in a sentence."""
+        table = self.root / "bases.toml"
+        good = table.read_text()
+        for text, said in (("what is this\n", "cannot read"), ("base = 3\n", "no tables of bases"), ("", "no tables"),
+                           (good.replace('tag = "v9.1.2"', "tag = 3"), "a 'tag' that is no string"),
+                           (good.replace("reference = true", 'reference = "yes"'), "no true or false")):
+            put(table, text)
+            with self.subTest(said), self.fails("bases.toml", said):
+                model.bases()
+
+    def test_unknown_topic(self):
+        """An unknown topic is one sentence with the known ones."""
+        self.topic("alpha")
+        self.topic("beta")
+        with self.fails("'gamma'", "alpha, beta") as caught:
+            model.find_topic("gamma")
+        self.assertNotIn("\n", caught.message)
+
+    def test_topic(self):
+        """A topic is its series.toml; its patches come in order, without the
+        cover letter and what is no patch."""
+        one = self.topic("beta")
+        self.assertEqual((one.name, one.kselftest, one.base["v0"].status), ("beta", "beta", "complete"))
+        self.assertEqual(one.neighbours, ())
+        directory = self.root / "patches/beta/v0"
+        directory.mkdir()
+        for name in ("0000-cover-letter.patch", "0002-b.patch", "0001-z.patch", "0010-a.patch", "notes.txt"):
+            (directory / name).touch()
+        self.assertEqual([path.name for path in one.patches(self.base)],
+                         ["0001-z.patch", "0002-b.patch", "0010-a.patch"])
+        self.assertEqual(one.cover(self.base), directory / "0000-cover-letter.patch")
+        self.assertEqual(one.patches(model.find_base("v1")), [])
+
+    def test_for_base(self):
+        """A base's own words count there, and only there."""
+        self.topic("alpha", more='steps = { half = 1 }\nneighbours = ["pidfd"]\nbeside = ["v1"]\n'
+                   '[base."v1"]\nstatus = "in work"\nmerged = []\n')
+        path = self.root / "patches/alpha/series.toml"
+        put(path, 'neighbours = ["clone3"]\ncompared = ["held"]\n' + path.read_text())
+        one = model.find_topic("alpha")
+        here, there = one.for_base(self.base), one.for_base(model.find_base("v1"))
+        self.assertEqual((here.steps, here.neighbours, here.beside, here.compared),
+                         ({"half": 1}, ("pidfd",), ("v1",), ("held",)))
+        self.assertEqual((there.steps, there.neighbours, there.beside, there.compared),
+                         ({}, ("clone3",), (), ("held",)))
+        self.assertEqual(here.for_base(self.base), here)
+
+    def test_chosen(self):
+        """Who asks for topics on a base gets them as they are there."""
+        one = self.topic("alpha", more='steps = { half = 1 }\n')
+        put(self.root / "patches/alpha/v0/0001-x.patch", "")
+        self.assertEqual([chosen.steps for chosen in (model.need_series(one, self.base),
+                                                      *model.chosen_topics(None, self.base),
+                                                      *model.chosen_topics([one], self.base))],
+                         [{"half": 1}] * 3)
+
+    def test_merged(self):
+        """What a base has from upstream, in order, and as words."""
+        one = self.topic("alpha", merged=MERGED + ', { what = "the rest", release = "9.1", commit = "" }')
+        found = one.merged(self.base)
+        self.assertEqual([(row.what, row.release, row.commit) for row in found],
+                         [("the half of it", "9.0", "0123456789abcdef"), ("the rest", "9.1", "")])
+        self.assertEqual(model.listed(found), "the half of it since 9.0 (0123456789ab), the rest since 9.1")
+        self.assertEqual(one.merged(model.find_base("v1")), ())
+
+    def test_mistakes(self):
+        """A mistake in a series.toml is one sentence with the file's name."""
+        row = '[base."v1"]\nstatus = "complete"\n'
+        for more, words in (
+                ('[base."v7"]\nstatus = "complete"\nmerged = []\n', ("'v7'", "v0, v1")),
+                (row, ("base v1", "no 'merged'")),
+                ('[base."v1"]\nmerged = []\n', ("base v1", "no 'status'")),
+                (row + 'merged = "v7.3"\n', ("base v1", "no list")),
+                (row + 'merged = ["v7.3"]\n', ("base v1", "no list")),
+                (row + 'merged = [{ what = "x", release = "7.0" }]\n', ("base v1", "no 'commit'")),
+                (row + 'merged = [{ what = "x", commit = "" }]\n', ("base v1", "no 'release'")),
+                (row + 'merged = [{ release = "7.0", commit = "" }]\n', ("base v1", "no 'what'")),
+                (row + 'merged = [{ what = "x", release = "7.0", commit = "abc" }]\n', ("'abc'", "12")),
+                (row + 'merged = [{ what = "x", release = "7.0", commit = "", by = "y" }]\n', ("'by'",)),
+                (row + 'merged = []\nsummary = ""\n', ("base v1", "'summary'", "steps")),
+                (row + 'merged = []\nbeside = ["v8"]\n', ("'v8'", "v0, v1")),
+                (row + 'merged = []\nguests = ["vax"]\n', ("'vax'", "arm64")),
+                ('[base."v1"]\nstatus = "soon"\nmerged = []\n', ("'soon'", "in work")),
+                ('[base."v1"]\nstatus = "upstream"\nmerged = []\n', ("base v1", "nothing merged")),
+                ("what is this\n", ("fix it",))):
+            with self.subTest(more), self.fails("alpha/series.toml", *words) as caught:
+                self.topic("alpha", more=more)
+            self.assertNotIn("\n", caught.message)
+        path = self.root / "patches/alpha/series.toml"
+        self.topic("alpha")
+        good = path.read_text()
+        for text, words in ((good.replace("kselftest", "selftest"), ("no 'kselftest'",)), ("a = 1\n" + good, ("'a'",))):
+            put(path, text)
+            with self.fails(str(path), *words):
+                model.topics()
+
+    def test_no_series(self):
+        """A topic without a series for a base is refused with what to do:
+        another base, a beginning, or the base as it is."""
+        one, other = self.topic("alpha"), model.find_base("v1")
+        with self.fails("'alpha'", "v0", "make tree TOPIC=alpha BASE=v0"):
+            model.need_series(one, self.base)
+        self.assertEqual(model.need_series(one, self.base, new=True), one)
+        with self.fails("no topic", "v0", "BASE="):
+            model.chosen_topics(None, self.base)
+        put(self.root / "patches/alpha/v1/0001-x.patch", "")
+        with self.fails("'alpha'", "v0", "BASE=v1") as caught:
+            model.chosen_topics([one], self.base)
+        self.assertNotIn("\n", caught.message)
+        self.assertEqual(model.chosen_topics(None, other), [one])
+        upstream = self.topic("alpha", merged=MERGED, status="upstream")
+        for new in (False, True):
+            with self.fails("'alpha'", "v9.1.2 has it from upstream", "the half of it since 9.0", "as it is"):
+                model.need_series(upstream, self.base, new=new)
+
+
+class Repository(Case):
+    """The tables that are committed."""
+
+    def test_bases(self):
+        """Every base has what a download needs, and agrees with itself, but for
+        those that somebody's own tree is."""
+        for name, one in model.bases().items():
+            if not one.fetched:
+                continue
+            self.assertEqual(one.tag, "v" + one.version)
+            self.assertTrue(one.version.startswith(name.removeprefix("v") + "."))
+            self.assertRegex(one.sha256, "^[0-9a-f]{64}$")
+            self.assertIn(one.version, one.pool)
+            self.assertIn(one.version, one.url)
+
+    def test_topics(self):
+        """Every topic says of each base for which there are patches how far the
+        series is."""
+        known = model.topics()
+        self.assertIn("pipe", known)
+        for one in known.values():
+            for base in model.bases().values():
+                self.assertFalse(one.patches(base) and (base.name not in one.base or one.upstream(base)), one.name)
+                own = one.for_base(base)
+                self.assertTrue(all(last <= len(one.patches(base)) for last in own.steps.values()), one.name)

@@ -145,10 +145,8 @@ def kernel_files(paths: list[str], ends: str | tuple) -> list[str]:
 
 def build_objects(source: Path, out: Path, objects: list[str], log: Path,
                   words: tuple[str, ...] = ("C=1",)) -> set[str]:
-    """Build @objects anew with W=1 and sparse, or with the @words for make;
-    their diagnostics."""
-    for name in objects:
-        (out / name).unlink(missing_ok=True)
+    """Build those of @objects that are not there, or are of another source, with
+    W=1 and sparse, or with the @words for make; their diagnostics."""
     logged("touched objects", ["make", "-C", source, f"O={out}", jobs(), "W=1", *words, *objects], log)
     return diagnostics(log.read_text(errors="replace"))
 
@@ -190,7 +188,9 @@ def builds(topic: Topic, base: Base, repo: Path, head: str) -> Iterator[Result]:
                           complaint("git", "-C", source, "diff", "--check", f"{commit}~", commit))
             if kernel_files(touched[commit], (".c", ".h")):
                 try:
+                    # What this patch does not change, make does not compile again.
                     new = build_objects(source, out, objects, log) - known
+                    known |= new
                     problem = "; ".join(sorted(new))
                 except Failure as err:
                     problem = str(err)

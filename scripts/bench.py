@@ -32,7 +32,7 @@ from model import ROOT, Base, Topic, chosen_topics, find_base
 from process import Failure, output, say
 from qemu import accelerator
 from report import read_summary
-from tree import apply, tree_of, variant
+from tree import apply, code_of, tree_of, variant
 from watch import run_directory
 
 # The two that time is compared of.
@@ -166,7 +166,8 @@ def environment(base: Base, accel: str, kernels: list[tuple[str, Side, Kernel]])
             "guest mitigations": "as configured: on in bench, off in trace",
             "command line": " ".join(["scripts/bench.py", *sys.argv[1:]]),
             "kernels": [{"side": name, "base": side.base.tag, "config": image.config, "config hash": image.config_hash,
-                         "source tree": tree_of(side.repo, image.commit)}
+                         "source tree": tree_of(side.repo, image.commit),
+                         "code": code_of(side.repo, image.commit)}
                         for name, side, image in kernels]}
 
 

@@ -17,6 +17,7 @@ WARN, BUG or the hung-task detector in it is a failure.  So is a run that shows
 no guest, neither booted nor remembered.
 """
 
+import json
 import os
 import subprocess
 import time
@@ -41,7 +42,7 @@ from locks import cache, room_for_builds
 from model import GUESTS, ROOT, Base, Topic, bases, chosen_topics, topics
 from process import Failure, output, say
 from qemu import accelerator
-from tree import apply
+from tree import apply, code_of
 
 # Raise this when what happens in a guest changes without a change of what its
 # results are remembered by: kernel, tests and script.
@@ -249,6 +250,23 @@ def applied(base: Base, chosen: list[Topic], repo: Path, before: str) -> Iterato
             yield from shown([Result(name, FAILED, str(err))])
 
 
+def measured(base: Base, repo: Path, chosen: list[Topic]) -> Iterator[Result]:
+    """Whether the newest figures of each topic of @chosen are of the series as
+    it is; a skip where they are not, since measuring takes long."""
+    for topic in chosen:
+        name = f"results/{base.name}: {topic.name} is measured as it is"
+        found = sorted((ROOT / "results" / base.name).glob(f"*/environment-{topic.name}.json"))
+        if not found:
+            yield Result(name, SKIPPED, f"it never was: 'make bench TOPIC={topic.name}'")
+            continue
+        codes = {kernel.get("code") for kernel in json.loads(found[-1].read_text())["kernels"]
+                 if kernel["side"] == "patched"}
+        if code_of(repo, apply(repo, base, [topic])) in codes:
+            yield Result(name, PASSED)
+        else:
+            yield Result(name, SKIPPED, f"{found[-1].parent.name} had another source: 'make bench TOPIC={topic.name}'")
+
+
 def quick(base: Base, what: Run) -> Iterator[Result]:
     """What `make check` does for one base: of those that it is not about, that
     the series apply."""
@@ -261,6 +279,7 @@ def quick(base: Base, what: Run) -> Iterator[Result]:
         return
     say("check: patches and mirrors")
     yield from shown(lint.quick(base, chosen, repo, what.fresh))
+    yield from shown(measured(base, repo, chosen))
     yield from quick_guests(base, repo, chosen, what)
     say("check: touched objects")
     yield from shown(configs.series(chosen, base, repo, fresh=what.fresh,

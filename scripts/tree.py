@@ -51,6 +51,14 @@ def tree_of(repo: Path, revision: str) -> str:
     return output("git", "--git-dir", repo, "rev-parse", revision + "^{tree}")
 
 
+def code_of(repo: Path, revision: str) -> str:
+    """What a kernel of @revision in @repo is built from, as 12 hex digits: all
+    but documentation, tools and who maintains what."""
+    listing = output("git", "--git-dir", repo, "ls-tree", "-r", revision).splitlines()
+    code = [line for line in listing if not line.split("\t")[1].startswith(("Documentation/", "tools/", "MAINTAINERS"))]
+    return hashlib.sha256("\n".join(code).encode()).hexdigest()[:12]
+
+
 def explain(topic: Topic, base: Base, patch: Path, message: str) -> str:
     """One sentence for a patch of the series of @topic for @base that `git am`
     refused, from its messages: the file, the hunk's line, what to do."""

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 """What make check does for which base; nothing is built or booted."""
 
+import json
 import re
 import sys
 from pathlib import Path
 from unittest import mock
 
-from support import KernelCase, put
+from support import KernelCase, git, put
 
 # isort: split
 import check
 import watch
 import model
 import process
+import tree
 from ktap import FAILED, PASSED, SKIPPED, Result
 
 
@@ -71,7 +73,7 @@ class Check(KernelCase):
                                                     "v0: um, alpha, alpha:one, v0+1", "v0: configs"]))
         text = "\n".join(lines)
         for words in ("ok - alpha: git am\n", "ok - v1: alpha: git am\n", "ok - v1: beta: git am\n",
-                      "ok - v1: alpha+beta: git am\n", "\n9 passed, 0 failed, 0 skipped"):
+                      "ok - v1: alpha+beta: git am\n", "\n9 passed, 0 failed, 1 skipped"):
             self.assertIn(words, text)
 
     def test_other_base(self):
@@ -105,7 +107,7 @@ class Check(KernelCase):
         status, lines = self.check()
         self.assertEqual(status, 1)
         self.assertTrue([line for line in lines if line.startswith("not ok - a guest # no test passed")])
-        self.assertEqual(lines[-1], "5 passed, 1 failed, 1 skipped")
+        self.assertEqual(lines[-1], "5 passed, 1 failed, 2 skipped")
 
     def test_own_tree(self):
         """A base that is somebody's own tree is left out, with what checks it."""
@@ -150,6 +152,26 @@ class Check(KernelCase):
             status, lines = self.check()
         self.assertEqual((status, self.asked), (1, ["all: tests", "all: scripts"]))
         self.assertIn("not ok - alpha+beta: git am # the hunk does not match", lines)
+
+    def test_measured(self):
+        """Figures of another source than the series has are told, and fail
+        nothing; other words in a page or a message change no source."""
+        one = self.series("gamma", ("fs/pipe.c", "line 7\n", "line seven\n"), ("Documentation/x.rst", "", "text\n"))
+        repo = self.imported()
+        self.enterContext(mock.patch.object(check, "ROOT", self.root))
+        self.enterContext(mock.patch.object(check, "apply", lambda _repo, _base, _chosen: revision))
+        revision = tree.apply(repo, self.base, [one])
+        (result,) = check.measured(self.base, repo, [one])
+        self.assertEqual((result.verdict, "it never was" in result.why), (SKIPPED, True))
+        rows = [{"side": "baseline", "code": "x"}, {"side": "patched", "code": tree.code_of(repo, revision)}]
+        put(self.root / "results/v0/2026-02-03/environment-gamma.json", json.dumps({"kernels": rows}))
+        self.assertEqual([row.verdict for row in check.measured(self.base, repo, [one])], [PASSED])
+        worktree = tree.worktree(repo, "test", revision)
+        for path, verdict in (("Documentation/x.rst", PASSED), ("fs/pipe.c", SKIPPED)):
+            put(worktree / path, "other text\n")
+            git("commit", "-q", "-a", "-m", "other", cwd=worktree)
+            revision = git("rev-parse", "HEAD", cwd=worktree)
+            self.assertEqual([row.verdict for row in check.measured(self.base, repo, [one])], [verdict])
 
     def test_minutes(self):
         """A limit is a number of minutes, one or more."""

@@ -177,7 +177,7 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
     stays in the cache, and the figures that were there stay as they were."""
     repo = repository(base, args.kdir)
     compared = revisions(repo, base, topic)
-    tests = kselftests(repo, compared["patched"].revision, [topic.kselftest])
+    tests = kselftests(repo, compared["patched"].revision, [topic.kselftest], regress=(topic.name,))
     configs = list(dict.fromkeys(measurement.config for measurement in measures(topic).MEASUREMENTS))
     probe = kernel(repo, base, base.tag, configs[0], f"{topic.name}-baseline")
     accel = accelerator(args.accel, probe)

@@ -20,13 +20,15 @@ from command import arguments, run
 from fetch import repository
 from install import need
 from locks import cache, lock
-from model import CONFIGS, GUESTS, KCONFIG, Base, find_topic, need_series
-from process import Failure, logged, output, say
+from model import CONFIGS, GUESTS, KCONFIG, ROOT, Base, find_topic, need_series
+from process import Failure, logged, output, say, sha256
 from tree import apply, commit_of, tree_of, worktree
 
 # What it takes to name the source line of each call in a report, where the
 # configuration has no debug info of its own.
 LINES = "KCFLAGS=-g1"
+# Our own tests and benchmarks, by topic.
+REGRESS = ROOT / "regress"
 LONG_AGO = 1767225600  # 2026 began: before anything was built
 # The same source must give the same kernel, whoever builds it and when.
 REPRODUCIBLE = {"KBUILD_BUILD_USER": "hotpaths", "KBUILD_BUILD_HOST": "hotpaths",
@@ -301,12 +303,23 @@ def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Ke
     return image
 
 
-def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86) -> Path:
+def regress_hash() -> str:
+    """What regress/ has, as hex digits."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in REGRESS.rglob("*") if path.is_file()):
+        digest.update(f"{path.relative_to(REGRESS)} {sha256(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86,
+               regress: tuple[str, ...] = ()) -> Path:
     """The installed, statically linked kselftests of @targets at @revision: a
-    directory with run_kselftest.sh, as `make kselftest-install` leaves it.
+    directory with run_kselftest.sh, as `make kselftest-install` leaves it, and
+    with our own tests and benchmarks of the topics @regress in regress/.
     @target is the architecture whose kernel they run on."""
     commit = commit_of(repo, revision)
-    made_of = f"{tree_of(repo, revision)} {sorted(targets)} {compiler(target.gcc)}"
+    own = [name for name in regress if (REGRESS / name).is_dir()]
+    made_of = f"{tree_of(repo, revision)} {sorted(targets)} {own} {regress_hash()} {compiler(target.gcc)}"
     key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
     path = cache() / "kselftest" / key
     if (path / "run_kselftest.sh").exists():
@@ -329,6 +342,12 @@ def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86
                               f"TARGETS={' '.join(targets)}", "FORCE_TARGETS=1", "install",
                               f"INSTALL_PATH={partial}"],
                log, append=True, env={"LDFLAGS": "-static"})
+        if own:
+            words = ["make", "-s", "-C", REGRESS, f"TOPICS={' '.join(own)}"]
+            logged("our own tests", [*words, jobs(), f"TREE={source}", f"HEADERS={out}/usr/include",
+                                     f"CC={target.gcc}", f"OUT={partial}/regress"], log, append=True)
+            with open(partial / "kselftest-list.txt", "a") as tests:
+                tests.write(output(*words, "list") + "\n")
         built(out, source)
         shutil.rmtree(path, ignore_errors=True)
         partial.rename(path)

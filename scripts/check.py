@@ -169,12 +169,14 @@ def guest(image: Kernel, tests: Path, name: str, script: str, what: Run, by_turn
                                          what.fresh))
 
 
-def kselftest_guest(base: Base, repo: Path, revision: str, config: str, targets: list[str], label: str,
-                    what: Run, only: tuple[str, ...] = (), tools: bool = False, before: str = "") -> list[Result]:
-    """The kselftests of @targets, or those of them that @only names as the
-    runner does, on the kernel of @revision with configuration @config, and if
-    @tools, the tracing tools, where the time is left.  @label names the series
-    in progress lines; @before comes before each result's name."""
+def kselftest_guest(base: Base, repo: Path, revision: str, config: str, chosen: list[Topic], label: str,
+                    what: Run, only: tuple[str, ...] = (), neighbours: bool = False, tools: bool = False,
+                    before: str = "") -> list[Result]:
+    """The tests of the topics @chosen, and if @neighbours, of the kernel's own
+    that exercise the same code, or those of them that @only names as the runner
+    does, on the kernel of @revision with configuration @config, and if @tools,
+    the tracing tools, where the time is left.  @label names the series in
+    progress lines; @before comes before each result's name."""
     name = f"{before}kselftests {config}"
     needed = GUEST_MINUTES + (0 if cached(repo, base, revision, config) else BUILD_MINUTES)
     refusal = what.budget.refusal(needed)
@@ -182,7 +184,7 @@ def kselftest_guest(base: Base, repo: Path, revision: str, config: str, targets:
         return shown([Result(name, SKIPPED, refusal)])
     say(f"check: {name}")
     try:
-        image, tests = prepare(repo, base, revision, config, targets, label)
+        image, tests = prepare(repo, base, revision, config, chosen, label, neighbours)
     except Failure as err:
         return shown([Result(f"{name}: build", FAILED, str(err))])
     missing = sorted(set(only) - set((tests / "kselftest-list.txt").read_text().split())) if only else []
@@ -196,12 +198,6 @@ def kselftest_guest(base: Base, repo: Path, revision: str, config: str, targets:
     if tools:
         results += guest(image, tests, f"{before}tools", TOOLS, what, by_turns=True)
     return results
-
-
-def tested(chosen: list[Topic]) -> list[str]:
-    """The kselftests of @chosen, and those of the kernel that exercise the
-    same code."""
-    return [topic.kselftest for topic in chosen] + [name for topic in chosen for name in topic.neighbours]
 
 
 def listed(chosen: list[Topic], which: str) -> tuple[str, ...]:
@@ -219,7 +215,7 @@ def quick_guests(base: Base, repo: Path, chosen: list[Topic], what: Run) -> Iter
     wanted = {UM.name: native, "check": emulated} if base.uml else {"check": tuple(dict.fromkeys(emulated + native))}
     for config, only in wanted.items():
         if only:
-            yield from kselftest_guest(base, repo, revision, config, tested(chosen), "patched", what, only)
+            yield from kselftest_guest(base, repo, revision, config, chosen, "patched", what, only, neighbours=True)
 
 
 def all_guests(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str) -> Iterator[Result]:
@@ -228,13 +224,12 @@ def all_guests(base: Base, repo: Path, chosen: list[Topic], what: Run, before: s
     code: KASAN makes these slow.  On other architectures, a topic's kselftests
     run with its own series alone."""
     revision = apply(repo, base, chosen)
-    yield from kselftest_guest(base, repo, revision, "trace", tested(chosen), "patched", what, tools=True,
+    yield from kselftest_guest(base, repo, revision, "trace", chosen, "patched", what, neighbours=True, tools=True,
                                before=before)
-    yield from kselftest_guest(base, repo, revision, "debug", [topic.kselftest for topic in chosen], "patched", what,
-                               before=before)
+    yield from kselftest_guest(base, repo, revision, "debug", chosen, "patched", what, before=before)
     for topic in chosen:
         for config in topic.guests:
-            yield from kselftest_guest(base, repo, apply(repo, base, [topic]), config, [topic.kselftest], topic.name,
+            yield from kselftest_guest(base, repo, apply(repo, base, [topic]), config, [topic], topic.name,
                                        what, before=before)
 
 

@@ -19,7 +19,7 @@ from build import ARM64, UM, Kernel, arch, kernel, kselftests
 from command import arguments, run
 from fetch import repository
 from install import need
-from model import CONFIGS, GUESTS, ROOT, Base, chosen_topics
+from model import CONFIGS, GUESTS, ROOT, Base, Topic, chosen_topics
 from process import Failure, say
 from tree import apply
 from watch import Ran, run_directory
@@ -33,13 +33,19 @@ mkdir /sys/kernel/config/nullb/nullb_swap
 """
 
 
-def prepare(repo: Path, base: Base, revision: str, config: str, targets: list[str], label: str) -> tuple[Kernel, Path]:
-    """The kernel of @revision in configuration @config, and the kselftests
-    @targets of it for the same architecture, built where they are not there
-    yet.  @label names the series in progress lines."""
+def prepare(repo: Path, base: Base, revision: str, config: str, topics: list[Topic], label: str,
+            neighbours: bool = False) -> tuple[Kernel, Path]:
+    """The kernel of @revision in configuration @config, and the tests of @topics
+    for the same architecture, built where they are not there yet: the
+    kselftests of the series, ours, and if @neighbours, the kernel's own of the
+    same code.  @label names the series in progress lines."""
     image = kernel(repo, base, revision, config, label)
+    targets = [topic.kselftest for topic in topics]
+    if neighbours:
+        targets += [name for topic in topics for name in topic.neighbours]
     # Topics may share a directory of tests.
-    return image, kselftests(repo, revision, list(dict.fromkeys(targets)), arch(config).programs)
+    return image, kselftests(repo, revision, list(dict.fromkeys(targets)), arch(config).programs,
+                             tuple(topic.name for topic in topics))
 
 
 def decode(image: Kernel, ran: Ran) -> Path:
@@ -92,7 +98,7 @@ def main() -> int:
     repo = repository(args.base, args.kdir)
     label = "+".join(topic.name for topic in topics)
     image, tests = prepare(repo, args.base, args.head or apply(repo, args.base, topics), args.config,
-                           [topic.kselftest for topic in topics], label)
+                           topics, label)
     if args.exec is None:
         return qemu.shell(image, tests)
     ran = boot(image, tests, f"exec-{args.config}", args.exec, f"{label} {args.config}", timeout=args.timeout)

@@ -90,7 +90,7 @@ def series(topic: Topic, base: Base, repo: Path, accel: str, words: list[str] | 
     chosen = [case for case in known if not words or any(word in case.name for word in words)]
     if not chosen:
         raise Failure(f"no case has {' or '.join(words)} in its name: see {variants(topic, base)}/knockout.toml")
-    image, tests = prepare(repo, base, variant(repo, base, topic, "knockout"), config, [topic.kselftest],
+    image, tests = prepare(repo, base, variant(repo, base, topic, "knockout"), config, [topic],
                            f"{topic.name}-knockout")
     ran = boot(image, tests, f"{base.name}-knockout-{topic.name}", script(topic, chosen),
                f"knock-outs of {topic.name}", memory="2G", accel=accelerator(accel, image), timeout=PATIENCE)

@@ -36,11 +36,13 @@ echo "$*" >> LOG
 for word; do case "$word" in
 O=*) out=${word#O=} ;;
 INSTALL_PATH=*) install=${word#INSTALL_PATH=} ;;
+OUT=*) mkdir -p "${word#OUT=}/alpha"; echo "$CC" > "${word#OUT=}/alpha/a_race" ;;
 esac; done
 mkdir -p "$out/arch/arm64/boot"
 case "$*" in
 *olddefconfig) cp ANSWER "$out/.config" ;;
 *Image) echo "an image" > "$out/arch/arm64/boot/Image"; echo symbols > "$out/vmlinux" ;;
+*" list") echo regress/alpha:a_race ;;
 *" install "*) mkdir -p "$install"; echo "$LDFLAGS" > "$install/run_kselftest.sh" ;;
 esac
 """
@@ -123,6 +125,22 @@ class Building(KernelCase):
         self.assertEqual(self.log.read_text().splitlines(), made)
         self.fake("aarch64-linux-gnu-gcc", "echo aarch64-linux-gnu-gcc 14\n")
         self.assertNotEqual(build.kernel(self.repo, self.base, "v9.1.2", "arm64", "patched").path, image.path)
+
+    def test_regress(self):
+        """Our own tests of the topics lie beside the kselftests and are in
+        their list; another content of theirs is another directory."""
+        regress = self.dir / "regress"
+        self.enterContext(mock.patch.object(build, "REGRESS", regress))
+        put(regress / "alpha/a_race.c", "int main;\n")
+        tests = build.kselftests(self.repo, "v9.1.2", ["alpha"], build.ARM64, ("alpha", "beta"))
+        self.assertTrue((tests / "regress/alpha/a_race").exists())
+        self.assertEqual((tests / "kselftest-list.txt").read_text(), "regress/alpha:a_race\n")
+        (line,) = [line for line in self.log.read_text().splitlines() if " OUT=" in line]
+        for word in (f"-C {regress} ", "TOPICS=alpha ", "CC=aarch64-linux-gnu-gcc", "/usr/include ", "TREE="):
+            self.assertIn(word, line)
+        self.assertEqual(build.kselftests(self.repo, "v9.1.2", ["alpha"], build.ARM64, ("alpha",)), tests)
+        put(regress / "alpha/a_race.c", "int other;\n")
+        self.assertNotEqual(build.kselftests(self.repo, "v9.1.2", ["alpha"], build.ARM64, ("alpha",)), tests)
 
     def test_kselftests(self):
         """They are linked statically, and those for x86-64 are others."""
@@ -315,8 +333,9 @@ class Chosen(KernelCase):
         def apply(_repo, _on, series):
             return "HEAD" if len(series) == len(chosen) else f"{series[0].name} alone"
 
-        def prepare(_repo, _base, revision, config, targets, _label):
-            return (config, revision), targets
+        def prepare(_repo, _base, revision, config, topics, _label, neighbours):
+            return (config, revision), [one.name for one in topics] + [name for one in topics for name in one.neighbours
+                                                                       if neighbours]
 
         with mock.patch.object(check, "prepare", prepare), mock.patch.object(check, "cached", lambda *_: True), \
                 mock.patch.object(check, "apply", apply), mock.patch.object(check, "guest", one_guest):

@@ -36,7 +36,9 @@ class Check(KernelCase):
                 return [Result(name, PASSED)]
             return asked
 
-        def kselftest_guest(base, _repo, revision, config, targets, _label, _what, only=(), tools=False, before=""):
+        def kselftest_guest(base, _repo, revision, config, chosen, _label, _what, only=(), neighbours=False,
+                            tools=False, before=""):
+            targets = [one.name for one in chosen] + [name for one in chosen for name in one.neighbours if neighbours]
             words = [f"{before}{config}", "+".join(targets), *only, *(["tools"] if tools else []), revision]
             self.asked.append(f"{base.name}: {', '.join(words)}")
             return [Result(f"{before}kselftests {config}: a", self.guests)]
@@ -200,14 +202,14 @@ class Budget(KernelCase):
                 (check, "guest", lambda _image, _tests, name, *_, **_more: [Result(name, PASSED)])):
             self.enterContext(mock.patch.object(module, name, fake))
 
-    def prepare(self, _repo, _base, _revision, config, _targets, _label) -> tuple[None, Path]:
+    def prepare(self, _repo, _base, _revision, config, _chosen, _label, _neighbours) -> tuple[None, Path]:
         """A kernel and its tests are built."""
         self.built.append(config)
         return None, self.dir
 
     def guest(self, budget: check.Budget, only: tuple[str, ...] = ()) -> Result:
         """The result of a debug guest."""
-        (result,) = check.kselftest_guest(self.base, self.dir, "HEAD", "debug", ["alpha"], "patched",
+        (result,) = check.kselftest_guest(self.base, self.dir, "HEAD", "debug", [], "patched",
                                           check.Run("tcg", False, budget), only)
         return result
 

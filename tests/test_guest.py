@@ -8,6 +8,7 @@ from support import Case, put
 # isort: split
 import guest
 import watch
+from model import Topic
 
 
 class Boot(Case):
@@ -52,8 +53,13 @@ class Boot(Case):
         """A directory of tests that topics share is built once, and for the
         architecture whose programs run there."""
         asked = []
+        topics = [Topic(name, "", kselftest, "", neighbours=(f"of {name}",))
+                  for name, kselftest in (("a", "a"), ("b", "b"), ("c", "a"))]
         with mock.patch.object(guest, "kernel", lambda *_: "image"), \
                 mock.patch.object(guest, "kselftests", lambda *args: asked.append(args[2:])):
             for config in ("um", "check", "arm64"):
-                guest.prepare(self.dir, None, "HEAD", config, ["a", "b", "a"], "label")
-        self.assertEqual(asked, [(["a", "b"], guest.arch(name)) for name in ("check", "check", "arm64")])
+                guest.prepare(self.dir, None, "HEAD", config, topics, "label")
+            guest.prepare(self.dir, None, "HEAD", "um", topics[:1], "label", neighbours=True)
+        self.assertEqual(asked, [*((["a", "b"], guest.arch(name), ("a", "b", "c"))
+                                   for name in ("check", "check", "arm64")),
+                                 (["a", "of a"], guest.arch("check"), ("a",))])

@@ -43,7 +43,11 @@ def lock(name: str):
 
 
 def write_json(path: Path, content: object) -> None:
-    """Write @content to @path as JSON, all or nothing."""
+    """Write @content to @path as JSON, all or nothing; what a run that was
+    killed has left of that is removed."""
+    for left in path.parent.glob(f"{path.name}.*.part"):
+        if not Path("/proc", left.suffixes[-2][1:]).exists():
+            left.unlink(missing_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     partial.write_text(json.dumps(content, indent=1) + "\n")
     partial.rename(path)

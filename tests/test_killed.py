@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Steps that are killed at any moment, and the same command again."""
 
+import json
 import random
 import signal
 import subprocess
@@ -112,3 +113,33 @@ esac
         boots = Path(self.dir / "boots").read_text().count("booted")
         self.killed("list(memo.results('a guest', ['inputs'], boots, False))")
         self.assertEqual(Path(self.dir / "boots").read_text().count("booted"), boots)
+
+    def row(self, topic: str, number: int) -> dict:
+        """A row of summary.json."""
+        return {"topic": topic, "metric": "count", "unit": "", "condition": f"{number}", "evidence": "counter",
+                "values": {"patched": number}}
+
+    def test_bench(self):
+        """The figures of a topic are written as a whole beside those of others,
+        and nothing is left of the runs that were killed."""
+        results = self.root / "results"
+        put(results / "summary.json", json.dumps([self.row("beta", 0)]))
+        rows = [self.row("alpha", number) for number in range(8000)]
+        step = f"""import argparse, bench
+import json
+rows = json.loads(Path({str(put(self.dir / "rows.json", json.dumps(rows)))!r}).read_text())
+class Measured:
+    MEASUREMENTS = [argparse.Namespace(config="trace")]
+bench.measures = lambda topic: Measured
+bench.kselftests = bench.kernel = lambda *args, **more: None
+bench.revisions = lambda repo, base, topic: {{"patched": bench.Side(repo, base, "HEAD")}}
+bench.accelerator = lambda *args: "tcg"
+bench.counted = lambda *args: rows
+bench.environment = lambda *args: {{"base": "v9.1.2"}}
+bench.build_sides = lambda *args: {{}}
+bench.bench(base, topic, argparse.Namespace(kdir={str(self.kdir)!r}, accel="tcg", timed=False), Path({str(results)!r}))
+"""
+        self.killed(step)
+        self.assertEqual(json.loads((results / "summary.json").read_text()),
+                         [self.row("beta", 0), *rows])
+        self.assertEqual(sorted(path.name for path in results.iterdir()), ["environment-alpha.json", "summary.json"])

@@ -16,7 +16,7 @@ LOCK = "&pipe->mutex"
 # What conditions call the sizes of messages.
 SIZES = {1: "1B", 64: "64B", 1024: "1KiB", 3000: "3000B", 4096: "4KiB", 8192: "8KiB", 10000: "10000B",
          16384: "16KiB", 65536: "64KiB", 1048576: "1MiB"}
-BENCH = "kselftest/pipe/pipe_load"
+BENCH = "kselftest/regress/pipe/pipe_load"
 # Other tasks use pipes too: only the benchmark's events are recorded.
 MINE = 'comm == "pipe_load"'
 LOCK_EVENTS = {"lock/lock_acquired": f'name == "{LOCK}" && {MINE}',

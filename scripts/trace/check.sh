@@ -7,7 +7,7 @@
 
 number=0
 result() { number=$((number + 1)); echo "$1 $number $2"; }
-load=(kselftest/pipe/pipe_load -w 2 -r 2 --sizes "64,64K" --count 50)
+load=(kselftest/regress/pipe/pipe_load -w 2 -r 2 --sizes "64,64K" --count 50)
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
 mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
 # The trace kernel has lockdep.

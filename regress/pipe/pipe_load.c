@@ -17,7 +17,7 @@
  * Nothing here passes or fails on time. Lost, damaged, duplicated or
  * reordered data is an error.
  */
-#include "bench.h"
+#include "pipe.h"
 
 #include <linux/userfaultfd.h>
 #include <mntent.h>
@@ -91,39 +91,10 @@ static const char *mode_name(void)
 
 /* ---- marks in the kernel's trace ---- */
 
-static int marker_fd = -1;
-
-static void marker_open(void)
-{
-	static const char *const path[] = {
-		"/sys/kernel/tracing/trace_marker",
-		"/sys/kernel/debug/tracing/trace_marker",
-	};
-	unsigned int i;
-
-	for (i = 0; i < BENCH_ARRAY_SIZE(path) && marker_fd < 0; i++)
-		marker_fd = open(path[i], O_WRONLY | O_CLOEXEC);
-	if (marker_fd < 0)
-		fprintf(stderr, "%s: no marks: cannot open %s: %s\n", bench_name, path[0],
-			strerror(errno));
-}
-
 static void mark(const char *what, __u64 size, unsigned int writers, unsigned int readers)
 {
-	char msg[128];
-	struct iovec iov = { .iov_base = msg };
-
-	if (marker_fd < 0)
-		return;
-	iov.iov_len = snprintf(msg, sizeof(msg),
-			       "pipe_load: %s mode=%s size=%llu writers=%u readers=%u\n",
-			       what, mode_name(), size, writers, readers);
-	/*
-	 * Not by write(), which may be what is counted between the marks.
-	 * Tracing may have been turned off meanwhile: not our business.
-	 */
-	if (writev(marker_fd, &iov, 1) < 0)
-		return;
+	bench_mark("%s mode=%s size=%llu writers=%u readers=%u\n", what, mode_name(), size,
+		   writers, readers);
 }
 
 /* ---- memory pressure ---- */
@@ -679,7 +650,7 @@ static void sweep_write(struct bench_worker *worker, struct sweep *s)
 	struct writer *w = &s->writer[worker->index];
 	const __u64 limit = cfg.count ? cfg.count : ~0ULL;
 	const size_t size = s->msg.size;
-	unsigned char *buf = bench_map(size, false);
+	unsigned char *buf = bench_map_lazily(size, MAP_PRIVATE);
 	int fd = bench_pipe_get(&s->pipe, BENCH_WR);
 	__u64 seq, before;
 
@@ -713,7 +684,7 @@ static void sweep_read(struct bench_worker *worker, struct sweep *s)
 	const unsigned int total = s->warmup * s->msg.writers;
 	struct reader *r = &s->reader[index];
 	const size_t size = s->msg.size;
-	unsigned char *buf = bench_map(size, false);
+	unsigned char *buf = bench_map_lazily(size, MAP_PRIVATE);
 	int fd = bench_pipe_get(&s->pipe, BENCH_RD);
 	__u64 ration;
 	ssize_t ret;
@@ -810,8 +781,8 @@ static void sweep_run(__u64 size, unsigned int writers, unsigned int readers,
 
 	message_init(&s.msg, size, writers, readers);
 	bench_pipe_open(&s.pipe, cfg.pipe_size, opts.processes, readers, writers);
-	s.writer = bench_map(writers_len, true);
-	s.reader = bench_map(readers_len, true);
+	s.writer = bench_map_lazily(writers_len, MAP_SHARED);
+	s.reader = bench_map_lazily(readers_len, MAP_SHARED);
 
 	pressure_check();
 	bench_team_spawn(&team);
@@ -917,8 +888,8 @@ static void pair_run(__u64 size, void (*report)(const struct result *res))
 		bench_usage("--residue must be less than the message of %llu bytes", size);
 	wfd = bench_pipe_get(&pipe, BENCH_WR);
 	rfd = bench_pipe_get(&pipe, BENCH_RD);
-	in = bench_map(size, cfg.cold);
-	out = bench_map(size, cfg.cold);
+	in = bench_map_lazily(size, cfg.cold ? MAP_SHARED : MAP_PRIVATE);
+	out = bench_map_lazily(size, cfg.cold ? MAP_SHARED : MAP_PRIVATE);
 	message_prepare(&msg, in);
 	bench_write_full(wfd, in + size - cfg.residue, cfg.residue);
 	for (i = 0; i < cfg.warmup; i++)
@@ -994,7 +965,7 @@ static unsigned char *stuck_buf(const struct message *m, const unsigned char *da
 {
 	const size_t page = bench_page_size();
 	const size_t len = stuck_buf_len(m);
-	unsigned char *buf = bench_map(len, false);
+	unsigned char *buf = bench_map_lazily(len, MAP_PRIVATE);
 	struct uffdio_register reg = {
 		.range.start = (unsigned long)buf,
 		.range.len = len,
@@ -1053,7 +1024,7 @@ static void stuck_read(struct bench_worker *worker, struct stuck *st)
 	struct sweep *s = &st->sweep;
 	const size_t size = s->msg.size;
 	struct reader *r = &s->reader[0];
-	unsigned char *buf = bench_map(size, false);
+	unsigned char *buf = bench_map_lazily(size, MAP_PRIVATE);
 	int fd = bench_pipe_get(&s->pipe, BENCH_RD);
 	unsigned int received;
 	ssize_t ret;
@@ -1110,9 +1081,9 @@ static void stuck_run(__u64 size, void (*report)(const struct result *res))
 
 	message_init(&s->msg, size, res.writers, res.readers);
 	bench_pipe_open(&s->pipe, cfg.pipe_size, false, res.readers, res.writers);
-	s->writer = bench_map(writers_len, false);
-	s->reader = bench_map(readers_len, false);
-	data = bench_map(size, false);
+	s->writer = bench_map_lazily(writers_len, MAP_PRIVATE);
+	s->reader = bench_map_lazily(readers_len, MAP_PRIVATE);
+	data = bench_map_lazily(size, MAP_PRIVATE);
 	message_prepare(&s->msg, data);
 	if (opts.verify)
 		message_stamp(&s->msg, data, 0, 0, &s->writer[0].tally);
@@ -1394,8 +1365,8 @@ static void parse(int argc, char **argv)
 	unsigned int i;
 	int c;
 
-	while ((c = bench_getopt(argc, argv, ":hp:r:s:w:", own_options,
-				 BENCH_ARRAY_SIZE(own_options), &opts, help_text)) != -1) {
+	while ((c = pipe_getopt(argc, argv, ":hp:r:s:w:", own_options,
+				BENCH_ARRAY_SIZE(own_options), &opts, help_text)) != -1) {
 		switch (c) {
 		case OPT_COLD:
 			cfg.cold = true;
@@ -1523,7 +1494,7 @@ int main(int argc, char **argv)
 	if (cfg.memcg)
 		memcg_enter();
 	if (cfg.marker)
-		marker_open();
+		bench_marker_open();
 	if (cfg.pair && opts.pin)
 		bench_pin(0);
 

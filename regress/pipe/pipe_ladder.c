@@ -28,7 +28,7 @@
  * All steps use the same halves and the same pipe size, so that they differ
  * in nothing but what is named above.
  */
-#include "bench.h"
+#include "pipe.h"
 
 #include <sys/uio.h>
 
@@ -144,7 +144,7 @@ static void buffer_alloc(struct buffer *buf, const struct step *step, struct sha
 	unsigned char *start;
 
 	buf->map_len = len + huge;
-	buf->map = bench_map(buf->map_len, false);
+	buf->map = bench_map_lazily(buf->map_len, MAP_PRIVATE);
 	start = buf->map;
 	start += (huge - (unsigned long)start % huge) % huge;
 	if (step->huge) {
@@ -268,7 +268,7 @@ static void ladder_write(struct bench_worker *worker, struct run *run)
 static void read_halves(struct bench_gate *gate, struct run *run, int fd)
 {
 	struct side *side = &run->shared->reader;
-	unsigned char *buf = bench_map(cfg.half, false);
+	unsigned char *buf = bench_map_lazily(cfg.half, MAP_PRIVATE);
 	__u64 generation;
 	size_t done;
 	ssize_t ret;
@@ -435,7 +435,7 @@ static void ladder_run(unsigned int nr)
 	if (run.pipe.size != cfg.half)
 		bench_die("the pipe has %u instead of %zu bytes, which makes two halves unsafe",
 			  run.pipe.size, cfg.half);
-	run.shared = bench_map(sizeof(*run.shared), true);
+	run.shared = bench_map_lazily(sizeof(*run.shared), MAP_SHARED);
 
 	bench_team_spawn(&team);
 	bench_pipe_handed_over(&run.pipe);
@@ -514,8 +514,8 @@ static void parse(int argc, char **argv)
 	__u64 val;
 	int c;
 
-	while ((c = bench_getopt(argc, argv, ":h", own_options, BENCH_ARRAY_SIZE(own_options),
-				 &opts, help_text)) != -1) {
+	while ((c = pipe_getopt(argc, argv, ":h", own_options, BENCH_ARRAY_SIZE(own_options),
+				&opts, help_text)) != -1) {
 		switch (c) {
 		case OPT_BUFFER:
 			val = bench_parse_u64("--buffer", optarg, 2 * bench_page_size(),

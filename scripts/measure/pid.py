@@ -13,7 +13,7 @@ from process import Failure
 from measure import Measurement, json_lines, row
 
 LOCK = "pidmap_lock"
-BENCH = "kselftest/pid/pid_alloc_bench"
+BENCH = "kselftest/regress/pid/pid_alloc_bench"
 # Every task of the machine takes the lock: only the benchmark's tasks count.
 MINE = 'comm == "pid_alloc_bench"'
 LOCK_EVENTS = {"lock/lock_acquired": f'name == "{LOCK}" && {MINE}',

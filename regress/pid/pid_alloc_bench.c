@@ -13,17 +13,12 @@
  */
 #include "bench.h"
 
-#include <fcntl.h>
-#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <linux/sched.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <sys/personality.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #ifndef P_PIDFD
@@ -106,45 +101,11 @@ struct worker {
 };
 
 struct op {
-	const char *name;
 	/* Create a task and reap it; returns what it returned */
 	unsigned int (*run)(struct worker *worker);
 	/* Wait until the last task is gone, if run() does not; not timed */
 	void (*settle)(void);
 };
-
-/* ---- marks in the kernel's trace ---- */
-
-static int marker_fd = -1;
-
-static void marker_open(void)
-{
-	static const char *const path[] = {
-		"/sys/kernel/tracing/trace_marker",
-		"/sys/kernel/debug/tracing/trace_marker",
-	};
-	unsigned int i;
-
-	for (i = 0; i < BENCH_ARRAY_SIZE(path) && marker_fd < 0; i++)
-		marker_fd = open(path[i], O_WRONLY | O_CLOEXEC);
-	if (marker_fd < 0)
-		fprintf(stderr, "%s: no marks: cannot open %s: %s\n", bench_name, path[0],
-			strerror(errno));
-}
-
-static void mark(const char *what, const struct team *team)
-{
-	char msg[128];
-	int len;
-
-	if (marker_fd < 0)
-		return;
-	len = snprintf(msg, sizeof(msg), "pid_alloc_bench: %s op=%s level=%u procs=%u\n", what,
-		       team->op->name, team->level, cfg.procs);
-	/* Tracing may have been turned off meanwhile: not our business */
-	if (write(marker_fd, msg, len) < 0)
-		return;
-}
 
 /* ---- the operations ---- */
 
@@ -278,49 +239,35 @@ static unsigned int op_pidfd(struct worker *worker)
 	return info.si_status;
 }
 
-static const struct op ops[] = {
-	{ "thread",	op_thread,	settle_threads },
-	{ "vfork",	op_vfork,	NULL },
-	{ "fork",	op_fork,	NULL },
-	{ "clone3",	op_clone3,	NULL },
-	{ "clone-vm",	op_clone_vm,	NULL },
-	{ "pidfd",	op_pidfd,	NULL },
+enum { OP_THREAD, OP_VFORK, OP_FORK, OP_CLONE3, OP_CLONE_VM, OP_PIDFD };
+
+static const char *const op_names[] = {
+	"thread", "vfork", "fork", "clone3", "clone-vm", "pidfd", NULL
 };
 
-static const char *op_name(unsigned int nr)
+static const struct op ops[] = {
+	[OP_THREAD]	= { op_thread,		settle_threads },
+	[OP_VFORK]	= { op_vfork,		NULL },
+	[OP_FORK]	= { op_fork,		NULL },
+	[OP_CLONE3]	= { op_clone3,		NULL },
+	[OP_CLONE_VM]	= { op_clone_vm,	NULL },
+	[OP_PIDFD]	= { op_pidfd,		NULL },
+};
+
+static const char *op_name(const struct op *op)
 {
-	return nr < BENCH_ARRAY_SIZE(ops) ? ops[nr].name : NULL;
+	return op_names[op - ops];
+}
+
+/* ---- marks in the kernel's trace ---- */
+
+static void mark(const char *what, const struct team *team)
+{
+	bench_mark("%s op=%s level=%u procs=%u\n", what, op_name(team->op), team->level,
+		   cfg.procs);
 }
 
 /* ---- workers ---- */
-
-static void futex(unsigned int *addr, int op, unsigned int val)
-{
-	/* Never with a timeout, so the flavour of timespec does not matter */
-#ifdef SYS_futex
-	syscall(SYS_futex, addr, op, val, NULL, NULL, 0);
-#else
-	syscall(SYS_futex_time64, addr, op, val, NULL, NULL, 0);
-#endif
-}
-
-static void event_set(unsigned int *event)
-{
-	__atomic_store_n(event, 1, __ATOMIC_RELEASE);
-	futex(event, FUTEX_WAKE, INT_MAX);
-}
-
-static void event_wait(unsigned int *event)
-{
-	while (!__atomic_load_n(event, __ATOMIC_ACQUIRE))
-		futex(event, FUTEX_WAIT, 0);
-}
-
-/* Whoever arrives last is told so */
-static bool arrive(unsigned int *arrived)
-{
-	return __atomic_add_fetch(arrived, 1, __ATOMIC_ACQ_REL) == cfg.procs;
-}
 
 /*
  * In how many pid namespaces, from that of the /proc in use, does this process
@@ -369,7 +316,7 @@ static void run_task(struct worker *worker, __u64 nr)
 	value = worker->op->run(worker);
 	if (value != worker->value)
 		bench_die("%s, level %u: a task returned %u instead of %u",
-			  worker->op->name, worker->team->level, value, worker->value);
+			  op_name(worker->op), worker->team->level, value, worker->value);
 }
 
 static void settle(const struct team *team)
@@ -434,7 +381,7 @@ static void worker_main(struct team *team, unsigned int index)
 	 */
 	if (team->level && munmap(team->stacks, team->level * STACK_SIZE))
 		bench_die_errno("munmap");
-	worker.stack = bench_map(STACK_SIZE, false);
+	worker.stack = bench_map(STACK_SIZE, MAP_PRIVATE);
 	for (i = 0; i < cfg.warmup; i++)
 		run_task(&worker, i);
 	settle(team);
@@ -444,33 +391,25 @@ static void worker_main(struct team *team, unsigned int index)
 	/* The last of the workers, so that the others have to be taken down */
 	worker.damage = cfg.corrupt && index == cfg.procs - 1;
 
-	if (arrive(&team->ready)) {
+	if (bench_arrive(&team->ready, cfg.procs)) {
 		mark("begin", team);
 		team->start_ns = bench_now();
-		event_set(&team->open);
+		bench_event_set(&team->open, cfg.procs > 1);
 	} else {
-		event_wait(&team->open);
+		bench_event_wait(&team->open);
 	}
 	work(&worker);
 	settle(team);
-	if (arrive(&team->done)) {
+	if (bench_arrive(&team->done, cfg.procs)) {
 		mark("end", team);
-		event_set(&team->closed);
+		bench_event_set(&team->closed, cfg.procs > 1);
 	} else {
-		event_wait(&team->closed);
+		bench_event_wait(&team->closed);
 	}
 
 	if (worker.result->tasks != worker.result->ops)
 		bench_die("%llu tasks have run instead of %llu", worker.result->tasks,
 			  worker.result->ops);
-}
-
-/* What is 0 for the init of a pid namespace, as it never sees its parent */
-static void die_with_parent(pid_t parent)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(BENCH_FAIL);
 }
 
 static void kill_children(const pid_t *pids)
@@ -496,7 +435,7 @@ static void check_status(int status)
 
 static noreturn void child_main(struct team *team, unsigned int index, pid_t parent)
 {
-	die_with_parent(parent);
+	bench_die_with(parent);
 	if (index >= cfg.idle) {
 		worker_main(team, index - cfg.idle);
 		_exit(BENCH_OK);
@@ -583,7 +522,8 @@ static int keeper_main(void *arg)
 {
 	struct team *team = arg;
 
-	die_with_parent(team->depth ? 0 : main_pid);
+	/* Such an init never sees its parent, which is 0 for it */
+	bench_die_with(team->depth ? 0 : main_pid);
 	if (team->depth < team->level) {
 		team->depth++;
 		keeper_run(team, CLONE_NEWPID);
@@ -667,14 +607,14 @@ static void report_table(const struct report *r)
 static void run(const struct op *op, unsigned int level)
 {
 	size_t size = sizeof(struct team) + cfg.procs * sizeof(struct result);
-	struct team *team = bench_map(size, true);
-	struct report report = { .op = op->name, .level = level };
+	struct team *team = bench_map(size, MAP_SHARED);
+	struct report report = { .op = op_name(op), .level = level };
 	__u64 end = 0;
 	unsigned int i;
 
 	team->op = op;
 	team->level = level;
-	team->stacks = bench_map((level + 1) * STACK_SIZE, false);
+	team->stacks = bench_map((level + 1) * STACK_SIZE, MAP_PRIVATE);
 	keeper_run(team, 0);
 
 	for (i = 0; i < cfg.procs; i++) {
@@ -767,7 +707,7 @@ enum {
 static const struct option options[] = {
 	{ "corrupt",	no_argument,		NULL, OPT_CORRUPT },
 	{ "count",	required_argument,	NULL, OPT_COUNT },
-	{ "help",	no_argument,		NULL, 'h' },
+	{ "help",	no_argument,		NULL, BENCH_OPT_HELP },
 	{ "idle",	required_argument,	NULL, OPT_IDLE },
 	{ "json",	no_argument,		NULL, OPT_JSON },
 	{ "levels",	required_argument,	NULL, OPT_LEVELS },
@@ -785,40 +725,40 @@ static void parse(int argc, char **argv)
 	unsigned int i;
 	int c;
 
-	while ((c = bench_getopt(argc, argv, options, help_text)) != -1) {
+	while ((c = bench_getopt(argc, argv, ":h", options, help_text)) != -1) {
 		switch (c) {
 		case OPT_CORRUPT:
 			cfg.corrupt = true;
 			break;
 		case OPT_COUNT:
-			cfg.count = bench_parse_u64("--count", optarg, 1, 1ULL << 40);
+			cfg.count = bench_parse_u64("--count", optarg, 1, 1ULL << 40, false);
 			break;
 		case OPT_IDLE:
-			cfg.idle = bench_parse_u64("--idle", optarg, 0, MAX_IDLE);
+			cfg.idle = bench_parse_u64("--idle", optarg, 0, MAX_IDLE, false);
 			break;
 		case OPT_JSON:
 			cfg.json = true;
 			break;
 		case OPT_LEVELS:
-			bench_parse_list(&cfg.levels, "--levels", optarg, 0, MAX_LEVEL, NULL);
+			bench_parse_list(&cfg.levels, "--levels", optarg, 0, MAX_LEVEL, false);
 			break;
 		case OPT_MARKER:
 			cfg.marker = true;
 			break;
 		case OPT_OP:
-			bench_parse_list(&cfg.ops, "--op", optarg, 0, 0, op_name);
+			bench_parse_names(&cfg.ops, "--op", optarg, op_names);
 			break;
 		case OPT_PIN:
 			cfg.pin = true;
 			break;
 		case OPT_PROCS:
-			cfg.procs = bench_parse_u64("--procs", optarg, 1, MAX_PROCS);
+			cfg.procs = bench_parse_u64("--procs", optarg, 1, MAX_PROCS, false);
 			break;
 		case OPT_SECONDS:
 			cfg.seconds = bench_parse_seconds("--seconds", optarg, 0.001);
 			break;
 		case OPT_WARMUP:
-			cfg.warmup = bench_parse_u64("--warmup", optarg, 1, 1000000);
+			cfg.warmup = bench_parse_u64("--warmup", optarg, 1, 1000000, false);
 			break;
 		}
 	}
@@ -862,7 +802,7 @@ int main(int argc, char **argv)
 	base_nspids = nspids(&self);
 	bench_cpus(NULL);	/* fills its cache before there are workers */
 	if (cfg.marker)
-		marker_open();
+		bench_marker_open();
 	for (i = 0; i < cfg.ops.nr; i++)
 		for (j = 0; j < cfg.levels.nr; j++)
 			run(&ops[cfg.ops.val[i]], cfg.levels.val[j]);

@@ -10,7 +10,7 @@ from process import Failure
 
 from measure import Measurement, json_lines, row
 
-BENCH = "kselftest/filemap/fault_retry_bench"
+BENCH = "kselftest/regress/fault/fault_retry_bench"
 EVENT = "mmap_lock_acquire_returned"
 # The threads that fault have a name of their own. The main thread's events are
 # recorded, too: it maps and unmaps between the rounds, which shows that there is

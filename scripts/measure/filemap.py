@@ -10,7 +10,7 @@ from process import Failure
 
 from measure import Measurement, json_lines, row
 
-BENCH = "kselftest/filemap/small_read_bench"
+BENCH = "kselftest/regress/filemap/small_read_bench"
 # The benchmark's workers have a name of their own, so that what it does beside
 # them is not counted.
 MINE = 'comm == "small_read"'

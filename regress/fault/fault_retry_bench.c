@@ -18,14 +18,9 @@
  */
 #include "bench.h"
 
-#include <fcntl.h>
-#include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
@@ -103,36 +98,10 @@ static size_t page_size;
 
 /* ---- marks in the kernel's trace ---- */
 
-static int marker_fd = -1;
-
-static void marker_open(void)
-{
-	static const char *const path[] = {
-		"/sys/kernel/tracing/trace_marker",
-		"/sys/kernel/debug/tracing/trace_marker",
-	};
-	unsigned int i;
-
-	for (i = 0; i < BENCH_ARRAY_SIZE(path) && marker_fd < 0; i++)
-		marker_fd = open(path[i], O_WRONLY | O_CLOEXEC);
-	if (marker_fd < 0)
-		fprintf(stderr, "%s: no marks: cannot open %s: %s\n", bench_name, path[0],
-			strerror(errno));
-}
-
 static void mark(const char *what, enum mode mode, __u64 faults)
 {
-	char msg[192];
-	int len;
-
-	if (marker_fd < 0)
-		return;
-	len = snprintf(msg, sizeof(msg),
-		       "fault_retry_bench: %s mode=%s threads=%u neighbour=%s faults=%llu\n", what,
-		       mode_names[mode], cfg.threads, neighbour_names[cfg.neighbour], faults);
-	/* Tracing may have been turned off meanwhile: not our business */
-	if (write(marker_fd, msg, len) < 0)
-		return;
+	bench_mark("%s mode=%s threads=%u neighbour=%s faults=%llu\n", what, mode_names[mode],
+		   cfg.threads, neighbour_names[cfg.neighbour], faults);
 }
 
 /* ---- data ---- */
@@ -257,18 +226,6 @@ struct area {
 	unsigned char *vec;
 };
 
-static int reopen(int path_fd, int flags)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
-	fd = open(path, flags | O_CLOEXEC);
-	if (fd < 0)
-		bench_die_errno("cannot open a file again by %s", path);
-	return fd;
-}
-
 static void write_at(int fd, const void *buf, size_t len, __u64 pos)
 {
 	ssize_t ret = pwrite(fd, buf, len, pos);
@@ -289,7 +246,7 @@ static __u64 corrupt_pos(const struct area *area, size_t slot)
 /* A new file without a name, which only this descriptor keeps alive */
 static void file_make(struct area *area)
 {
-	unsigned char *buf = bench_map(WRITE_SIZE, false);
+	unsigned char *buf = bench_map(WRITE_SIZE, MAP_PRIVATE);
 	char path[PATH_MAX];
 	size_t len, i;
 	__u64 pos, bad;
@@ -337,7 +294,7 @@ static size_t resident(const struct area *area, void *map)
 /* A new mapping of a file that has no pages in the page cache */
 static void file_stage(struct area *area)
 {
-	int fd = reopen(area->path_fd, O_RDWR);
+	int fd = bench_reopen(area->path_fd, O_RDWR);
 	unsigned int tries;
 	size_t left = 0;
 	int err;
@@ -490,7 +447,7 @@ static void area_make(struct area *area, enum mode mode)
 		area->slots = area->round * cfg.threads;
 		area->len = area->slots * area->stride;
 	}
-	area->vec = bench_map(area->len / page_size, false);
+	area->vec = bench_map(area->len / page_size, MAP_PRIVATE);
 	if (mode != MODE_SWAP)
 		file_make(area);
 }
@@ -532,26 +489,17 @@ struct worker {
 	__u64 random;
 };
 
-/* Private ones do not look at the page they are on, and so never fault */
-static void futex(unsigned int *addr, int op, unsigned int val)
-{
-#ifdef SYS_futex
-	syscall(SYS_futex, addr, op | FUTEX_PRIVATE_FLAG, val, NULL, NULL, 0);
-#else
-	syscall(SYS_futex_time64, addr, op | FUTEX_PRIVATE_FLAG, val, NULL, NULL, 0);
-#endif
-}
-
+/* Private futexes do not look at the page they are on, and so never fault */
 static void wait_while(unsigned int *addr, unsigned int val)
 {
 	while (__atomic_load_n(addr, __ATOMIC_ACQUIRE) == val)
-		futex(addr, FUTEX_WAIT, val);
+		bench_futex(addr, FUTEX_WAIT_PRIVATE, val);
 }
 
 static void arrive(struct team *team)
 {
 	__atomic_add_fetch(&team->arrived, 1, __ATOMIC_ACQ_REL);
-	futex(&team->arrived, FUTEX_WAKE, INT_MAX);
+	bench_futex(&team->arrived, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
 static void wait_for_all(struct team *team, unsigned int nr)
@@ -559,7 +507,7 @@ static void wait_for_all(struct team *team, unsigned int nr)
 	unsigned int arrived;
 
 	while ((arrived = __atomic_load_n(&team->arrived, __ATOMIC_ACQUIRE)) < nr)
-		futex(&team->arrived, FUTEX_WAIT, arrived);
+		bench_futex(&team->arrived, FUTEX_WAIT_PRIVATE, arrived);
 }
 
 static noreturn void bad_data(const struct area *area, __u64 pos, __u64 val)
@@ -780,7 +728,7 @@ static __u64 run_round(struct team *team, struct report *report)
 		mark("begin", team->area->mode, team->nr * cfg.threads);
 	start = bench_now();
 	__atomic_add_fetch(&team->generation, 1, __ATOMIC_ACQ_REL);
-	futex(&team->generation, FUTEX_WAKE, INT_MAX);
+	bench_futex(&team->generation, FUTEX_WAKE_PRIVATE, INT_MAX);
 	wait_for_all(team, cfg.threads);
 	ns = bench_now() - start;
 	if (team->warm)
@@ -898,13 +846,13 @@ static void report_table(const struct report *r)
 
 static void run_team(enum mode mode)
 {
-	struct report *report = bench_map(sizeof(*report), false);
+	struct report *report = bench_map(sizeof(*report), MAP_PRIVATE);
 	struct area area = { 0 };
 	struct team team = {
 		.area = &area,
-		.results = bench_map(cfg.threads * sizeof(*team.results), false),
-		.neighbour = bench_map(sizeof(*team.neighbour), false),
-		.bystander = bench_map(sizeof(*team.bystander), false),
+		.results = bench_map(cfg.threads * sizeof(*team.results), MAP_PRIVATE),
+		.neighbour = bench_map(sizeof(*team.neighbour), MAP_PRIVATE),
+		.bystander = bench_map(sizeof(*team.bystander), MAP_PRIVATE),
 	};
 	struct worker *workers;
 	pthread_t neighbour, bystander;
@@ -948,7 +896,7 @@ static void run_team(enum mode mode)
 
 	team.over = 1;
 	__atomic_add_fetch(&team.generation, 1, __ATOMIC_ACQ_REL);
-	futex(&team.generation, FUTEX_WAKE, INT_MAX);
+	bench_futex(&team.generation, FUTEX_WAKE_PRIVATE, INT_MAX);
 	for (i = 0; i < cfg.threads; i++)
 		pthread_join(workers[i].thread, NULL);
 	if (cfg.neighbour)
@@ -1120,7 +1068,7 @@ static const struct option options[] = {
 	{ "dir",	required_argument,	NULL, OPT_DIR },
 	{ "faults",	required_argument,	NULL, OPT_FAULTS },
 	{ "file-size",	required_argument,	NULL, OPT_FILE_SIZE },
-	{ "help",	no_argument,		NULL, 'h' },
+	{ "help",	no_argument,		NULL, BENCH_OPT_HELP },
 	{ "json",	no_argument,		NULL, OPT_JSON },
 	{ "marker",	no_argument,		NULL, OPT_MARKER },
 	{ "mode",	required_argument,	NULL, OPT_MODE },
@@ -1139,7 +1087,7 @@ static void parse(int argc, char **argv)
 {
 	int c;
 
-	while ((c = bench_getopt(argc, argv, options, help_text)) != -1) {
+	while ((c = bench_getopt(argc, argv, ":h", options, help_text)) != -1) {
 		switch (c) {
 		case OPT_BYSTANDER:
 			cfg.bystander = true;
@@ -1164,7 +1112,7 @@ static void parse(int argc, char **argv)
 			cfg.marker = true;
 			break;
 		case OPT_MODE:
-			bench_parse_list(&cfg.modes, "--mode", optarg, 0, 0, mode_names);
+			bench_parse_names(&cfg.modes, "--mode", optarg, mode_names);
 			break;
 		case OPT_NEIGHBOUR:
 			cfg.neighbour = bench_parse_name("--neighbour", optarg, neighbour_names);
@@ -1212,7 +1160,7 @@ int main(int argc, char **argv)
 		munlockall();
 	bench_cpus(NULL);	/* fills its cache before there are workers */
 	if (cfg.marker)
-		marker_open();
+		bench_marker_open();
 	for (i = 0; i < cfg.modes.nr; i++) {
 		if (cfg.modes.val[i] == MODE_SWAP || cfg.modes.val[i] == MODE_MEMCG)
 			run_in_memcg(cfg.modes.val[i]);

@@ -92,7 +92,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../kselftest.h"
+#include "kselftest.h"
 
 #ifndef RWF_DONTCACHE
 #define RWF_DONTCACHE		0x00000080
@@ -1067,7 +1067,8 @@ static char *map_pmd(int fd, size_t pos)
 
 /*
  * Replace small folios by a huge one.  After that, tmpfs splits it because of a
- * hole, while other file systems drop it, and what is read again is small.
+ * hole, while other file systems drop it, and what is read again is small.  Some
+ * kernels drop it, too, when somebody opens the file to write.
  */
 static int round_collapse(struct race *race, struct actor *a, int arg)
 {
@@ -1094,6 +1095,10 @@ static int round_collapse(struct race *race, struct actor *a, int arg)
 	reuse_much(a, pmd_size);
 
 	if (race->stored) {
+		fd = open(race->path, O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			return -errno;
+		close(fd);
 		evict(race, pos, pmd_size);
 		reuse(a);
 		return 0;

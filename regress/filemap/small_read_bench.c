@@ -12,14 +12,8 @@
  */
 #include "bench.h"
 
-#include <fcntl.h>
-#include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 
 #define MAX_SIZE		32768
@@ -158,36 +152,10 @@ struct op {
 
 /* ---- marks in the kernel's trace ---- */
 
-static int marker_fd = -1;
-
-static void marker_open(void)
-{
-	static const char *const path[] = {
-		"/sys/kernel/tracing/trace_marker",
-		"/sys/kernel/debug/tracing/trace_marker",
-	};
-	unsigned int i;
-
-	for (i = 0; i < BENCH_ARRAY_SIZE(path) && marker_fd < 0; i++)
-		marker_fd = open(path[i], O_WRONLY | O_CLOEXEC);
-	if (marker_fd < 0)
-		fprintf(stderr, "%s: no marks: cannot open %s: %s\n", bench_name, path[0],
-			strerror(errno));
-}
-
 static void mark(const char *what, size_t size, __u64 file_size, const char *op)
 {
-	char msg[192];
-	int len;
-
-	if (marker_fd < 0)
-		return;
-	len = snprintf(msg, sizeof(msg),
-		       "small_read_bench: %s size=%zu threads=%u file_size=%llu op=%s offsets=%s\n",
-		       what, size, cfg.workers, file_size, op, offsets_names[cfg.offsets]);
-	/* Tracing may have been turned off meanwhile: not our business */
-	if (write(marker_fd, msg, len) < 0)
-		return;
+	bench_mark("%s size=%zu threads=%u file_size=%llu op=%s offsets=%s\n", what, size,
+		   cfg.workers, file_size, op, offsets_names[cfg.offsets]);
 }
 
 /* ---- data ---- */
@@ -207,18 +175,6 @@ static void pattern_fill(unsigned char *buf, unsigned char seed, __u64 pos, size
 }
 
 /* ---- files ---- */
-
-static int reopen(int path_fd, int flags)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
-	fd = open(path, flags | O_CLOEXEC);
-	if (fd < 0)
-		bench_die_errno("cannot open a file again by %s", path);
-	return fd;
-}
 
 /* A new file without a name, which only this descriptor keeps alive */
 static int file_create(int *path_fd)
@@ -289,7 +245,7 @@ static void file_heat(int fd, __u64 size)
 
 static int file_make(const struct team *team, unsigned int index, bool corrupt)
 {
-	unsigned char *buf = bench_map(cfg.write_size, false);
+	unsigned char *buf = bench_map(cfg.write_size, MAP_PRIVATE);
 	int fd, path_fd;
 	size_t len;
 	__u64 pos;
@@ -309,7 +265,7 @@ static int file_make(const struct team *team, unsigned int index, bool corrupt)
 		bench_die_errno("cannot write back a file in %s", cfg.dir);
 	close(fd);
 
-	fd = reopen(path_fd, O_RDONLY);
+	fd = bench_reopen(path_fd, O_RDONLY);
 	/* A folio that has both what is to stay and what is to go would stay */
 	if (cfg.hit_ratio < 100 && (posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) ||
 				    posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM)))
@@ -550,7 +506,7 @@ static void worker_init_misses(struct worker *worker)
 	}
 	len = worker->slots * worker->slot;
 	worker->miss_pos = team->hot_size + share * len;
-	worker->miss_vec = bench_map(len / page_size, false);
+	worker->miss_vec = bench_map(len / page_size, MAP_PRIVATE);
 	worker->miss_map = mmap(NULL, len, PROT_READ, MAP_PRIVATE, worker->fd, worker->miss_pos);
 	if (worker->miss_map == MAP_FAILED)
 		bench_die_errno("cannot map a file in %s", cfg.dir);
@@ -560,35 +516,6 @@ static void worker_init_misses(struct worker *worker)
 }
 
 /* ---- workers ---- */
-
-static void futex(unsigned int *addr, int op, unsigned int val)
-{
-	/* Never with a timeout, so the flavour of timespec does not matter */
-#ifdef SYS_futex
-	syscall(SYS_futex, addr, op, val, NULL, NULL, 0);
-#else
-	syscall(SYS_futex_time64, addr, op, val, NULL, NULL, 0);
-#endif
-}
-
-static void event_set(unsigned int *event)
-{
-	__atomic_store_n(event, 1, __ATOMIC_RELEASE);
-	if (cfg.workers > 1)
-		futex(event, FUTEX_WAKE, INT_MAX);
-}
-
-static void event_wait(unsigned int *event)
-{
-	while (!__atomic_load_n(event, __ATOMIC_ACQUIRE))
-		futex(event, FUTEX_WAIT, 0);
-}
-
-/* Whoever arrives last is told so */
-static bool arrive(unsigned int *arrived)
-{
-	return __atomic_add_fetch(arrived, 1, __ATOMIC_ACQ_REL) == cfg.workers;
-}
 
 /* Keep the lowest lower quartile of a group of batches */
 static void group_end(struct result *result)
@@ -672,20 +599,20 @@ static void work(struct worker *worker, __u64 count, double seconds)
 static void worker_main(struct team *team, unsigned int index)
 {
 	/* Not on the stack or before a fork(): all pages are to be there */
-	struct worker *worker = bench_map(sizeof(*worker), false);
+	struct worker *worker = bench_map(sizeof(*worker), MAP_PRIVATE);
 
 	if (cfg.pin)
 		bench_pin(index);
 	worker->index = index;
 	worker->seed = cfg.different ? index : 0;
 	worker->team = team;
-	worker->buf = bench_map(team->size, false);
+	worker->buf = bench_map(team->size, MAP_PRIVATE);
 	worker->iov.iov_base = worker->buf;
 	worker->iov.iov_len = team->size;
 	worker->random = 0x2545f4914f6cdd1dULL + index;
 	worker->fd = team->shared_fd;
 	if (worker->fd < 0)
-		worker->fd = reopen(team->files[cfg.different ? index : 0], O_RDONLY);
+		worker->fd = bench_reopen(team->files[cfg.different ? index : 0], O_RDONLY);
 	worker->batch = BATCH_BYTES / team->size;
 	if (worker->batch > BATCH_OPS)
 		worker->batch = BATCH_OPS;
@@ -698,19 +625,19 @@ static void worker_main(struct team *team, unsigned int index)
 	worker->result.loop_ns = measure_loop(worker);
 	worker->result.batch = worker->batch;
 
-	if (arrive(&team->ready)) {
+	if (bench_arrive(&team->ready, cfg.workers)) {
 		mark("begin", team->size, team->file_size, op_names[team->op - ops]);
 		team->start_ns = bench_now();
-		event_set(&team->open);
+		bench_event_set(&team->open, cfg.workers > 1);
 	} else {
-		event_wait(&team->open);
+		bench_event_wait(&team->open);
 	}
 	work(worker, cfg.count, cfg.seconds);
-	if (arrive(&team->done)) {
+	if (bench_arrive(&team->done, cfg.workers)) {
 		mark("end", team->size, team->file_size, op_names[team->op - ops]);
-		event_set(&team->closed);
+		bench_event_set(&team->closed, cfg.workers > 1);
 	} else {
-		event_wait(&team->closed);
+		bench_event_wait(&team->closed);
 	}
 
 	worker->result.bytes = worker->result.ops * team->len;
@@ -775,9 +702,7 @@ static void run_processes(struct start *start)
 	for (i = 0; i < cfg.workers; i++) {
 		start[i].pid = fork();
 		if (!start[i].pid) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			if (getppid() != main_pid)
-				_exit(BENCH_FAIL);
+			bench_die_with(main_pid);
 			worker_main(start[i].team, i);
 			_exit(BENCH_OK);
 		}
@@ -1004,8 +929,8 @@ static void victim_make(struct victim *victim, __u64 file_size)
 	close(path_fd);
 	victim->file_size = file_size;
 	victim->pages = (file_size + page_size - 1) / page_size;
-	victim->vec = bench_map(victim->pages, false);
-	victim->page = bench_map(page_size, false);
+	victim->vec = bench_map(victim->pages, MAP_PRIVATE);
+	victim->page = bench_map(page_size, MAP_PRIVATE);
 	if (ftruncate(victim->fd, file_size))
 		bench_die_errno("cannot set the size of a file in %s", cfg.dir);
 	if (posix_fadvise(victim->fd, 0, 0, POSIX_FADV_RANDOM))
@@ -1090,7 +1015,7 @@ static void run_delete(__u64 file_size)
 	struct report report = {
 		.size = page_size, .file_size = file_size, .op = delete_names[cfg.delete],
 	};
-	struct result *result = bench_map(sizeof(*result), false);
+	struct result *result = bench_map(sizeof(*result), MAP_PRIVATE);
 	struct victim victim = { 0 };
 	__u64 deadline, rounds = 0;
 	unsigned int i;
@@ -1148,7 +1073,7 @@ static void run_reads(unsigned int op, size_t size, __u64 file_size)
 		.size = size, .file_size = file_size, .op = op_names[op], .per = 1,
 	};
 	unsigned int nr_files = cfg.different ? cfg.workers : 1;
-	struct team *team = bench_map(team_size, true);
+	struct team *team = bench_map(team_size, MAP_SHARED);
 	unsigned int i;
 	__u64 busy = 0;
 
@@ -1164,7 +1089,7 @@ static void run_reads(unsigned int op, size_t size, __u64 file_size)
 		bench_die_errno("cannot allocate the list of files");
 	for (i = 0; i < nr_files; i++)
 		team->files[i] = file_make(team, i, cfg.corrupt && i == nr_files - 1);
-	team->shared_fd = cfg.fd == FD_SHARED ? reopen(team->files[0], O_RDONLY) : -1;
+	team->shared_fd = cfg.fd == FD_SHARED ? bench_reopen(team->files[0], O_RDONLY) : -1;
 	run_team(team);
 
 	for (i = 0; i < cfg.workers; i++) {
@@ -1297,7 +1222,7 @@ static const struct option options[] = {
 	{ "fd",		required_argument,	NULL, OPT_FD },
 	{ "file-size",	required_argument,	NULL, OPT_FILE_SIZE },
 	{ "heat",	required_argument,	NULL, OPT_HEAT },
-	{ "help",	no_argument,		NULL, 'h' },
+	{ "help",	no_argument,		NULL, BENCH_OPT_HELP },
 	{ "hit-ratio",	required_argument,	NULL, OPT_HIT_RATIO },
 	{ "json",	no_argument,		NULL, OPT_JSON },
 	{ "marker",	no_argument,		NULL, OPT_MARKER },
@@ -1343,7 +1268,7 @@ static void parse(int argc, char **argv)
 	bool same = false;
 	int c, workers = 0;
 
-	while ((c = bench_getopt(argc, argv, options, help_text)) != -1) {
+	while ((c = bench_getopt(argc, argv, ":h", options, help_text)) != -1) {
 		switch (c) {
 		case OPT_CORRUPT:
 			cfg.corrupt = true;
@@ -1370,7 +1295,7 @@ static void parse(int argc, char **argv)
 			break;
 		case OPT_FILE_SIZE:
 			bench_parse_list(&cfg.file_sizes, "--file-size", optarg, 1, MAX_FILE_SIZE,
-					 NULL);
+					 true);
 			break;
 		case OPT_HEAT:
 			read_only = "--heat";
@@ -1392,7 +1317,7 @@ static void parse(int argc, char **argv)
 			break;
 		case OPT_OP:
 			read_only = "--op";
-			bench_parse_list(&cfg.ops, "--op", optarg, 0, 0, op_names);
+			bench_parse_names(&cfg.ops, "--op", optarg, op_names);
 			break;
 		case OPT_PIN:
 			cfg.pin = true;
@@ -1415,7 +1340,7 @@ static void parse(int argc, char **argv)
 			break;
 		case OPT_SIZES:
 			read_only = "--sizes";
-			bench_parse_list(&cfg.sizes, "--sizes", optarg, 1, MAX_SIZE, NULL);
+			bench_parse_list(&cfg.sizes, "--sizes", optarg, 1, MAX_SIZE, true);
 			break;
 		case OPT_VERIFY:
 			read_only = "--verify";
@@ -1463,7 +1388,7 @@ int main(int argc, char **argv)
 		munlockall();
 	bench_cpus(NULL);	/* fills its cache before there are workers */
 	if (cfg.marker)
-		marker_open();
+		bench_marker_open();
 	for (i = 0; i < cfg.file_sizes.nr; i++) {
 		if (cfg.delete) {
 			run_delete(cfg.file_sizes.val[i]);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The arm64 guest: its kernel, its initramfs, how it is booted, who runs in it."""
 
+import contextlib
 import gzip
 import io
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 from dataclasses import replace
 from unittest import mock
 
-from support import Case, KernelCase, put
+from support import Case, KernelCase, git, put
 
 # isort: split
 import arm64
@@ -23,6 +24,7 @@ import fetch
 import guest
 import locks
 import model
+import tree
 import watch
 from ktap import FAILED, PASSED, Result
 
@@ -125,6 +127,42 @@ class Building(KernelCase):
         self.assertEqual(self.log.read_text().splitlines(), made)
         self.fake("aarch64-linux-gnu-gcc", "echo aarch64-linux-gnu-gcc 14\n")
         self.assertNotEqual(build.kernel(self.repo, self.base, "v9.1.2", "arm64", "patched").path, image.path)
+
+    def test_two_runs(self):
+        """Of two runs that want the same, one builds, and the other takes what
+        that has built, though it was not there when it asked."""
+        made = []
+
+        @contextlib.contextmanager
+        def lock(_name):
+            # What another run does until this one gets the lock.
+            if not made:
+                made.append("by another")
+                build.kernel(self.repo, self.base, "v9.1.2", "arm64", "patched")
+                build.kselftests(self.repo, "v9.1.2", ["alpha"], build.ARM64)
+                made.append(self.log.read_text())
+            yield
+
+        with mock.patch.object(build, "lock", lock):
+            build.kernel(self.repo, self.base, "v9.1.2", "arm64", "patched")
+            self.assertEqual(self.log.read_text(), made[1])
+            made.clear()
+            shutil.rmtree(locks.cache() / "kselftest")
+            build.kselftests(self.repo, "v9.1.2", ["alpha"], build.ARM64)
+            self.assertEqual(self.log.read_text(), made[1])
+
+    def test_words(self):
+        """Another message of a commit builds nothing again: not the kernel, and
+        not the tests."""
+        image = build.kernel(self.repo, self.base, "v9.1.2", "arm64", "patched")
+        tests = build.kselftests(self.repo, "v9.1.2", ["alpha"], build.ARM64)
+        made = self.log.read_text()
+        worktree = tree.worktree(self.repo, "test", "v9.1.2")
+        git("commit", "-q", "--amend", "-m", "other words", cwd=worktree)
+        other = git("rev-parse", "HEAD", cwd=worktree)
+        self.assertEqual(build.kernel(self.repo, self.base, other, "arm64", "patched").path, image.path)
+        self.assertEqual(build.kselftests(self.repo, other, ["alpha"], build.ARM64), tests)
+        self.assertEqual(self.log.read_text(), made)
 
     def test_regress(self):
         """Our own tests of the topics lie beside the kselftests and are in

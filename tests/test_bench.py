@@ -4,6 +4,7 @@
 import argparse
 import contextlib
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
@@ -14,6 +15,7 @@ from support import KernelCase, git, put
 import bench
 import model
 import tree
+from process import Failure
 
 
 class Revisions(KernelCase):
@@ -81,6 +83,33 @@ class Revisions(KernelCase):
         with self.assertRaises(KeyboardInterrupt):
             self.bench(mock.Mock(side_effect=KeyboardInterrupt))
         self.assertEqual(json.loads((out / "summary.json").read_text()), [{"topic": "alpha", "value": 1}])
+
+    def test_failed(self):
+        """A run that fails leaves no results, and no directory for them."""
+        with self.assertRaises(Failure):
+            self.bench(mock.Mock(side_effect=Failure("the guest died")))
+        self.assertFalse((self.dir / "results").exists())
+
+    def test_cpus(self):
+        """Timed guests have the CPUs of this machine, but for very large ones,
+        and no more: said before anything is built."""
+        self.enterContext(mock.patch.object(bench, "need", side_effect=AssertionError("installed")))
+        for there, asked in ((4, "5"), (4, "0"), (4, "x"), (64, "65")):
+            with self.subTest(there=there, asked=asked), mock.patch.object(bench.os, "cpu_count", return_value=there), \
+                    mock.patch.object(sys, "argv", ["bench.py", "--cpus", asked]), \
+                    mock.patch("sys.stderr"), self.assertRaises(SystemExit):
+                bench.main()
+        seen = []
+        self.enterContext(mock.patch.object(bench, "need"))
+        self.enterContext(mock.patch.object(bench, "room_for_builds"))
+        self.enterContext(mock.patch.object(bench, "output"))
+        self.enterContext(mock.patch.object(bench, "bench", lambda _base, _topic, args, out: (
+            seen.append(args.cpus), put(out / "report.md", "a report\n"))))
+        for there in (4, 64):
+            with mock.patch.object(bench.os, "cpu_count", return_value=there), \
+                    mock.patch.object(sys, "argv", ["bench.py", "--out", str(self.dir / "out")]):
+                bench.main()
+        self.assertEqual(seen, [4, 16])
 
     def test_built_of(self):
         """Each side's kernel is built of its own base."""

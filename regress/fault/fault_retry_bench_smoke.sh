@@ -1,20 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Does the benchmark work? It is run for a fixed and very small amount of
-# work. What it measures is not looked at.
-#
-# The first argument is the directory whose file system to use (default /tmp).
-# If this is tmpfs, whose pages do not leave memory for a file, root makes an
-# ext4 there.
+# Does fault_retry_bench work? The first argument is the directory whose file
+# system to use (default /tmp). If this is tmpfs, whose pages do not leave memory
+# for a file, root makes an ext4 there.
 
 dir=$(realpath "${1:-/tmp}") && cd "$(dirname "$0")" || exit 1
 
-ksft_skip=4
-nr=0
-failed=0
-skipped=0
-out=$(mktemp) && err=$(mktemp) || exit 1
+# shellcheck source=regress/smoke.sh
+. ../smoke.sh
+
 image=
 leave()
 {
@@ -32,101 +27,11 @@ if [ "$(id -u)" -eq 0 ] && [ "$(stat -f -c %T "$dir")" = tmpfs ]; then
 	fi
 fi
 
-number='-?[0-9]+(\.[0-9]+)?'
-value="(\"[^\"]*\"|$number|true|false|null)"
-object="^\{\"[a-z0-9_]+\":$value(,\"[a-z0-9_]+\":$value)*\}\$"
-
-result()
-{
-	nr=$((nr + 1))
-	if [ "$1" -ne 0 ]; then
-		failed=$((failed + 1))
-		sed 's/^/# /' "$out" "$err"
-		printf 'not '
-	fi
-	echo "ok $nr $2"
-}
-
-skip()
-{
-	nr=$((nr + 1))
-	skipped=$((skipped + 1))
-	echo "ok $nr $1 # SKIP $2"
-}
-
-# status LINES FAULTS NAME COMMAND...: does it end with this status? If this is
-# 0, does it print that many lines, all of them flat JSON objects with the
-# results that every mode has, of that many faults ("" if limited by time)?
-expect()
-{
-	status=$1
-	lines=$2
-	faults=${3:-[1-9][0-9]*}
-	name=$4
-	shift 4
-
-	"$@" >"$out" 2>"$err"
-	ret=$?
-	if [ "$ret" -eq "$ksft_skip" ] && [ "$status" -ne 2 ]; then
-		skip "$name" "$(cat "$err")"
-		return
-	fi
-	if [ "$ret" -ne "$status" ]; then
-		echo "# $*: status $ret instead of $status"
-		result 1 "$name"
-		return
-	fi
-	if [ "$status" -eq 0 ]; then
-		good=$(grep -E "$object" "$out" | grep '"bench":"fault_retry_bench"' |
-		       grep "\"faults\":$faults," | grep '"mode":' | grep '"threads":' |
-		       grep '"rounds":[1-9]' | grep '"majflt":' | grep '"pgmajfault":' |
-		       grep '"seconds":' | grep '"p50_ns":' | grep '"p99_ns":' |
-		       grep '"neighbour_p99_ns":' | grep '"neighbour_max_ns":' |
-		       grep -c '"bystander_p99_ns":')
-		all=$(wc -l <"$out")
-		if [ "$good" -ne "$lines" ] || [ "$all" -ne "$lines" ]; then
-			echo "# $*: $all lines, $good of them good, instead of $lines"
-			result 1 "$name"
-			return
-		fi
-	elif [ "$(wc -l <"$err")" -lt 1 ]; then
-		echo "# $*: failed without a word"
-		result 1 "$name"
-		return
-	fi
-	result 0 "$name"
-}
-
-# PATTERN NAME: did the last run say so on each line?
-also()
-{
-	if [ "$ret" -ne 0 ]; then
-		skip "$2" "there is no result"
-	elif [ "$(grep -cE "$1" "$out")" -ne "$lines" ]; then
-		echo "# not on every line: $1"
-		result 1 "$2"
-	else
-		result 0 "$2"
-	fi
-}
-
-# PATTERN NAME: did the last run complain about that?
-said()
-{
-	if [ "$ret" -eq "$ksft_skip" ]; then
-		skip "$2" "it did not run"
-		return
-	fi
-	grep -qE "$1" "$err"
-	result $? "$2"
-}
-
-echo "TAP version 13"
-if ! [ -x ./fault_retry_bench ]; then
-	echo "1..0 # SKIP fault_retry_bench has not been built"
-	exit "$ksft_skip"
-fi
-echo "1..50"
+keys='"bench":"fault_retry_bench" "mode": "threads": "rounds":[1-9] "majflt":
+"pgmajfault": "seconds": "p50_ns": "p99_ns": "neighbour_p99_ns":
+"neighbour_max_ns": "bystander_p99_ns":'
+counts=faults
+plan 50 fault_retry_bench
 
 # Where files do not leave memory, the benchmark finds that out, but slowly.
 case $(stat -f -c %T "$dir") in
@@ -179,5 +84,4 @@ expect 2 0 "" "wrong usage: too small" bench --mode random --threads 4 --file-si
 expect 2 0 "" "wrong usage: half a page" bench --mode random --stride 6K
 expect 2 0 "" "wrong usage: too many threads" bench --threads 97
 
-echo "# Totals: pass:$((nr - failed - skipped)) fail:$failed xfail:0 xpass:0 skip:$skipped error:0"
-[ "$failed" -eq 0 ]
+finish

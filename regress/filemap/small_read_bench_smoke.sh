@@ -1,108 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Does the benchmark work? It is run for a fixed and very small amount of
-# work. What it measures is not looked at.
-#
-# The first argument is the directory whose file system to use (default /tmp).
+# Does small_read_bench work? The first argument is the directory whose file
+# system to use (default /tmp).
 
 dir=$(realpath "${1:-/tmp}") && cd "$(dirname "$0")" || exit 1
 
-ksft_skip=4
-nr=0
-failed=0
-skipped=0
-out=$(mktemp) && err=$(mktemp) || exit 1
-trap 'rm -f "$out" "$err"' EXIT
+# shellcheck source=regress/smoke.sh
+. ../smoke.sh
 
-number='-?[0-9]+(\.[0-9]+)?'
-value="(\"[^\"]*\"|$number|true|false|null)"
-object="^\{\"[a-z0-9_]+\":$value(,\"[a-z0-9_]+\":$value)*\}\$"
-
-result()
-{
-	nr=$((nr + 1))
-	if [ "$1" -ne 0 ]; then
-		failed=$((failed + 1))
-		sed 's/^/# /' "$out" "$err"
-		printf 'not '
-	fi
-	echo "ok $nr $2"
-}
-
-# status LINES OPS NAME COMMAND...: does it end with this status? If this is 0,
-# does it print that many lines, all of them flat JSON objects with the results
-# that every operation has, of that many operations ("" if limited by time)?
-expect()
-{
-	status=$1
-	lines=$2
-	ops=${3:-[1-9][0-9]*}
-	name=$4
-	shift 4
-
-	"$@" >"$out" 2>"$err"
-	ret=$?
-	if [ "$ret" -eq "$ksft_skip" ] && [ "$status" -eq 0 ]; then
-		nr=$((nr + 1))
-		skipped=$((skipped + 1))
-		echo "ok $nr $name # SKIP $(cat "$err")"
-		return
-	fi
-	if [ "$ret" -ne "$status" ]; then
-		echo "# $*: status $ret instead of $status"
-		result 1 "$name"
-		return
-	fi
-	if [ "$status" -eq 0 ]; then
-		good=$(grep -E "$object" "$out" | grep '"bench":"small_read_bench"' |
-		       grep "\"ops\":$ops," | grep '"size":' | grep '"threads":' |
-		       grep '"file_size":' | grep '"op":' | grep '"seconds":' |
-		       grep '"best_ns_per_op":' | grep '"loop_ns_per_op":' |
-		       grep '"p50_ns":' | grep '"p99_ns":' | grep '"max_ns":' |
-		       grep '"mb_per_s":' | grep -c '"ns_per_op":')
-		all=$(wc -l <"$out")
-		if [ "$good" -ne "$lines" ] || [ "$all" -ne "$lines" ]; then
-			echo "# $*: $all lines, $good of them good, instead of $lines"
-			result 1 "$name"
-			return
-		fi
-	elif [ "$(wc -l <"$err")" -lt 1 ]; then
-		echo "# $*: failed without a word"
-		result 1 "$name"
-		return
-	fi
-	result 0 "$name"
-}
-
-# PATTERN NAME: did the last run say so on each line?
-also()
-{
-	if [ "$ret" -ne 0 ]; then
-		nr=$((nr + 1))
-		skipped=$((skipped + 1))
-		echo "ok $nr $2 # SKIP there is no result"
-	elif [ "$(grep -cE "$1" "$out")" -ne "$lines" ]; then
-		echo "# not on every line: $1"
-		result 1 "$2"
-	else
-		result 0 "$2"
-	fi
-}
-
-# PATTERN NAME: did the last run complain about that?
-said()
-{
-	grep -qE "$1" "$err"
-	result $? "$2"
-}
-
-echo "TAP version 13"
-if ! [ -x ./small_read_bench ]; then
-	echo "1..0 # SKIP small_read_bench has not been built"
-	exit "$ksft_skip"
-fi
-echo "1..54"
+keys='"bench":"small_read_bench" "size": "threads": "file_size": "op":
+"seconds": "best_ns_per_op": "loop_ns_per_op": "p50_ns": "p99_ns":
+"max_ns": "mb_per_s": "ns_per_op":'
+counts=ops
+plan 54 small_read_bench
 
 bench()
 {
@@ -183,5 +94,4 @@ expect 2 0 "" "wrong usage: one position for several" \
 expect 2 0 "" "wrong usage: no room to miss" bench --hit-ratio 50 --file-size 4K
 expect 2 0 "" "wrong usage: reads and deletions" bench --delete --sizes 64
 
-echo "# Totals: pass:$((nr - failed - skipped)) fail:$failed xfail:0 xpass:0 skip:$skipped error:0"
-[ "$failed" -eq 0 ]
+finish

@@ -1,83 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Does the benchmark work? It is run for a fixed and very small amount of
-# work. What it measures is not looked at.
+# Does pid_alloc_bench work?
 
 cd "$(dirname "$0")" || exit 1
 
-ksft_skip=4
-nr=0
-failed=0
-skipped=0
-out=$(mktemp) && err=$(mktemp) || exit 1
-trap 'rm -f "$out" "$err"' EXIT
+# shellcheck source=regress/smoke.sh
+. ../smoke.sh
 
-number='-?[0-9]+(\.[0-9]+)?'
-value="(\"[^\"]*\"|$number|true|false|null)"
-object="^\{\"[a-z0-9_]+\":$value(,\"[a-z0-9_]+\":$value)*\}\$"
-
-result()
-{
-	nr=$((nr + 1))
-	if [ "$1" -ne 0 ]; then
-		failed=$((failed + 1))
-		sed 's/^/# /' "$out" "$err"
-		printf 'not '
-	fi
-	echo "ok $nr $2"
-}
-
-# status LINES OPS NAME COMMAND...: does it end with this status? If this is 0,
-# does it print that many lines, all of them flat JSON objects with the results
-# that every operation has, of that many operations ("" if limited by time)?
-expect()
-{
-	status=$1
-	lines=$2
-	ops=${3:-[1-9][0-9]*}
-	name=$4
-	shift 4
-
-	"$@" >"$out" 2>"$err"
-	ret=$?
-	if [ "$ret" -eq "$ksft_skip" ] && [ "$status" -eq 0 ]; then
-		nr=$((nr + 1))
-		skipped=$((skipped + 1))
-		echo "ok $nr $name # SKIP $(cat "$err")"
-		return
-	fi
-	if [ "$ret" -ne "$status" ]; then
-		echo "# $*: status $ret instead of $status"
-		result 1 "$name"
-		return
-	fi
-	if [ "$status" -eq 0 ]; then
-		good=$(grep -E "$object" "$out" | grep '"bench":"pid_alloc_bench"' |
-		       grep "\"ops\":$ops," | grep '"level":' | grep '"procs":' |
-		       grep '"seconds":' | grep '"ops_per_s":' | grep '"best_ns_per_op":' |
-		       grep '"p50_ns":' | grep '"p99_ns":' | grep '"max_ns":' |
-		       grep -c '"ns_per_op":')
-		all=$(wc -l <"$out")
-		if [ "$good" -ne "$lines" ] || [ "$all" -ne "$lines" ]; then
-			echo "# $*: $all lines, $good of them good, instead of $lines"
-			result 1 "$name"
-			return
-		fi
-	elif [ "$(wc -l <"$err")" -ne 1 ]; then
-		echo "# $*: failed without a word, or with too many"
-		result 1 "$name"
-		return
-	fi
-	result 0 "$name"
-}
-
-echo "TAP version 13"
-if ! [ -x ./pid_alloc_bench ]; then
-	echo "1..0 # SKIP pid_alloc_bench has not been built"
-	exit "$ksft_skip"
-fi
-echo "1..49"
+keys='"bench":"pid_alloc_bench" "level": "procs": "seconds": "ops_per_s":
+"best_ns_per_op": "p50_ns": "p99_ns": "max_ns": "ns_per_op":'
+counts=ops
+plan 49 pid_alloc_bench
 
 bench()
 {
@@ -112,5 +46,4 @@ expect 2 0 "" "wrong usage: level" bench --levels 31
 expect 2 0 "" "wrong usage: count and seconds" bench --count 1 --seconds 1
 expect 2 0 "" "wrong usage: trailing garbage" bench --procs 4x
 
-echo "# Totals: pass:$((nr - failed - skipped)) fail:$failed xfail:0 xpass:0 skip:$skipped error:0"
-[ "$failed" -eq 0 ]
+finish

@@ -56,7 +56,9 @@ class Interrupted(Case):
         come to its end after an interrupt."""
         done = self.dir / "done"
         done.unlink(missing_ok=True)
-        self.fake("slow", f"echo begun\nsleep 2\necho done > {done}\n")
+        go = self.dir / "go"
+        go.unlink(missing_ok=True)
+        self.fake("slow", f"echo begun\nuntil [ -e {go} ]; do sleep 0.05; done\necho done > {done}\n")
         program = put(self.dir / "program.py", f"import sys; sys.path.insert(0, {str(SCRIPTS)!r})\n"
                       "import command, process\nfrom pathlib import Path\n"
                       f"command.run(lambda: process.logged('slow', ['slow'], Path('{self.dir}/log'){more}))\n")
@@ -67,6 +69,10 @@ class Interrupted(Case):
             # logged() has started it, and is to wait for it by now.
             time.sleep(0.5)
             os.killpg(child.pid, signal.SIGINT)
+            if more:
+                time.sleep(0.2)
+                self.assertIsNone(child.poll())
+                go.touch()
             self.assertNotEqual(child.wait(), 0)
         (self.dir / "log").unlink()
         return done.exists()

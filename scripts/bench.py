@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
-import stats
+import rounds
 from build import Kernel, compiler, kernel, kselftests
 from command import arguments, at_least, run
 from fetch import repository
@@ -28,15 +28,12 @@ from guest import boot
 from install import need
 from locks import room_for_builds, write_json
 from measure import Measurement
-from model import ROOT, Base, Topic, chosen_topics, find_base
+from model import GUESTS, ROOT, Base, Topic, chosen_topics, find_base
 from process import Failure, output, say
 from qemu import accelerator
-from report import read_summary
-from tree import apply, code_of, tree_of, variant
+from results import read_summary
+from tree import apply, code_of, tree_of, variant, variants, with_benchmark
 from watch import run_directory
-
-# The two that time is compared of.
-SIDES = ("baseline", "patched")
 
 
 @dataclass(frozen=True)
@@ -127,31 +124,31 @@ def counted(topic: Topic, compared: dict[str, Side], tests: Path, accel: str, ra
     return rows
 
 
-def timed(topic: Topic, compared: dict[str, Side], tests: Path, accel: str, cpus: int, boots: int,
-          raw: Path) -> list[dict]:
-    """The rows of the timed comparison: @boots boots a side in ABBA order and
-    as many baseline boots again for the noise floor (A/A), a median a boot."""
-    measurement = replace(measures(topic).TIMED, cpus=cpus)
-    kernels = build_sides(topic, {side: compared[side] for side in SIDES}, measurement.config)
-    order = [side for pair in range(boots) for side in (SIDES if pair % 2 == 0 else SIDES[::-1])]
-    order += ["again"] * boots
-    cells: dict[tuple, dict] = {}
-    for number, side in enumerate(order, 1):
-        say(f"bench: {topic.name}, timed boot {number} of {len(order)} ({side})")
+def timed(topic: Topic, measurement: Measurement, kernels: dict[str, Kernel], tests: Path, accel: str,
+          boots: tuple[int, int], raw: Path) -> list[dict]:
+    """The rows of @measurement on @kernels, the baseline and the series, booted
+    as rounds.rounds() says; @boots: its least and most."""
+    def once(side: str, number: int) -> list[dict]:
+        """The rows of one boot."""
         image = kernels["patched" if side == "patched" else "baseline"]
-        run_dir = guest_run(measurement, side, image, tests, accel, f"{topic.name}-timed-{side}-{number}")
-        for cell in measurement.rows(run_dir):
-            whole = cells.setdefault((cell["metric"], cell["condition"]), {**cell, "boots": {}})
-            whole["boots"].setdefault(side, []).append(cell["value"])
+        name = f"{topic.name}-timed-{side}-{number}"
+        return measurement.rows(guest_run(measurement, side, image, tests, accel, name))
+
+    cells = rounds.rounds(once, *boots, f"{topic.name}, {measurement.name}")
     # Before anything is made of them: the boots took long.
-    (raw / "timed.json").write_text(json.dumps(list(cells.values()), indent=1) + "\n")
-    rows = []
-    for cell in cells.values():
-        compared = stats.compare(cell["boots"]["baseline"], cell["boots"]["patched"], cell["boots"]["again"])
-        rows.append({"topic": topic.name, "metric": cell["metric"], "unit": cell["unit"],
-                     "condition": cell["condition"] + ("" if accel == "kvm" else ", emulated, not evidence"),
-                     "evidence": "timed", "values": compared["medians"], "statistics": compared})
-    return rows
+    (raw / f"{measurement.config}.json").write_text(json.dumps(cells, indent=1) + "\n")
+    native = measurement.config in GUESTS
+    return rounds.compared(cells, topic.name, "" if native or accel == "kvm" else ", emulated, not evidence")
+
+
+def timing(topic: Topic, compared: dict[str, Side]) -> dict[str, Side]:
+    """The baseline and the series as User-Mode Linux times them: with the
+    benchmark in the kernel."""
+    baseline, patched = compared["baseline"], compared["patched"]
+    own = variants(topic, patched.base) / "time.patch"
+    return {"baseline": replace(baseline, revision=with_benchmark(baseline.repo, baseline.revision)),
+            "patched": replace(patched, revision=with_benchmark(patched.repo, patched.revision,
+                                                                own if own.exists() else None))}
 
 
 def environment(base: Base, accel: str, kernels: list[tuple[str, Side, Kernel]]) -> dict:
@@ -183,11 +180,20 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
     accel = accelerator(args.accel, probe)
     raw = run_directory(f"{base.name}-{topic.name}-raw")
     rows = counted(topic, compared, tests, accel, raw)
-    if args.timed or accel == "kvm":
-        rows += timed(topic, compared, tests, accel, args.cpus, args.boots, raw)
+    boots = (args.boots, 3 * args.boots)
     # Only from the cache: all of them were built by now.
     kernels = [(name, compared[name], image) for config in configs
                for name, image in build_sides(topic, compared, config).items()]
+    if args.timed or accel == "kvm":
+        measurement = replace(measures(topic).TIMED, cpus=args.cpus)
+        images = build_sides(topic, {side: compared[side] for side in ("baseline", "patched")}, measurement.config)
+        rows += timed(topic, measurement, images, tests, accel, boots, raw)
+    native = measures(topic).NATIVE
+    if native and base.uml:
+        sides = timing(topic, compared)
+        images = build_sides(topic, sides, native.config)
+        rows += timed(topic, native, images, tests, accel, boots, raw)
+        kernels += [(name, sides[name], image) for name, image in images.items()]
     say(f"bench: what the benchmarks printed is in {raw}")
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / f"environment-{topic.name}.json", environment(base, accel, kernels))
@@ -203,7 +209,9 @@ def main() -> None:
     parser.add_argument("--cpus", type=at_least(1, cpus), default=min(cpus, 16),
                         help="virtual CPUs of the timed guests (default: %(default)s)")
     parser.add_argument("--timed", action="store_true", help="measure time even where there is no KVM")
-    parser.add_argument("--boots", type=at_least(5), default=5, help="timed boots a side, at least 5 (default: 5)")
+    parser.add_argument("--boots", type=at_least(5), default=20,
+                        help="boots a side that time is taken of, and up to three times as many where the intervals "
+                             "are wide (default: 20)")
     parser.add_argument("--out", help="where to write (default: results/<base>/<date>)")
     args = parser.parse_args()
     base, topics = args.base, chosen_topics(args.topic, args.base)

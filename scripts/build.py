@@ -63,7 +63,7 @@ class Arch:
 X86 = Arch("x86_64", "", Path("arch/x86/boot/bzImage"))
 ARM64 = Arch("arm64", "aarch64-linux-gnu-", Path("arch/arm64/boot/Image"))
 UM = Arch("um", "", Path("linux"))
-BY_CONFIG = {target.name: target for target in (ARM64, UM)}
+BY_CONFIG = {"arm64": ARM64, "um": UM, "um-time": UM}
 
 
 def arch(config: str) -> Arch:

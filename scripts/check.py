@@ -17,7 +17,6 @@ WARN, BUG or the hung-task detector in it is a failure.  So is a run that shows
 no guest, neither booted nor remembered.
 """
 
-import json
 import os
 import subprocess
 import time
@@ -31,6 +30,7 @@ import knockout
 import lint
 import litmus
 import memo
+import report
 from build import UM, Kernel, cached
 from command import arguments, at_least, run
 from fetch import repository
@@ -42,7 +42,8 @@ from locks import cache, room_for_builds
 from model import GUESTS, ROOT, Base, Topic, bases, chosen_topics, topics
 from process import Failure, output, say
 from qemu import accelerator
-from tree import apply, code_of
+from results import fresh, newest
+from tree import apply
 
 # Raise this when what happens in a guest changes without a change of what its
 # results are remembered by: kernel, tests and script.
@@ -247,19 +248,22 @@ def applied(base: Base, chosen: list[Topic], repo: Path, before: str) -> Iterato
 
 def measured(base: Base, repo: Path, chosen: list[Topic]) -> Iterator[Result]:
     """Whether the newest figures of each topic of @chosen are of the series as
-    it is; a skip where they are not, since measuring takes long."""
+    it is, a skip where they are not, since measuring takes long; and whether
+    README has the figures that there are."""
     for topic in chosen:
         name = f"results/{base.name}: {topic.name} is measured as it is"
-        found = sorted((ROOT / "results" / base.name).glob(f"*/environment-{topic.name}.json"))
-        if not found:
+        where = newest(base, topic)
+        if where is None:
             yield Result(name, SKIPPED, f"it never was: 'make bench TOPIC={topic.name}'")
-            continue
-        codes = {kernel.get("code") for kernel in json.loads(found[-1].read_text())["kernels"]
-                 if kernel["side"] == "patched"}
-        if code_of(repo, apply(repo, base, [topic])) in codes:
+        elif fresh(base, repo, topic, where):
             yield Result(name, PASSED)
         else:
-            yield Result(name, SKIPPED, f"{found[-1].parent.name} had another source: 'make bench TOPIC={topic.name}'")
+            yield Result(name, SKIPPED, f"{where.name} had another source: 'make bench TOPIC={topic.name}'")
+    if base.reference:
+        text = (ROOT / "README.md").read_text()
+        same = report.readme(text, report.figures(base, repo)) == text
+        yield Result("README has the newest figures", PASSED if same else FAILED,
+                     "" if same else "run 'make report RESULTS=' with the newest directory")
 
 
 def quick(base: Base, what: Run) -> Iterator[Result]:

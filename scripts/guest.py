@@ -72,9 +72,10 @@ def boot(image: Kernel, tests: Path, name: str, script: str, label: str, cpus: i
     shutil.copytree(tests, run_dir / "kselftest")
     shutil.copytree(ROOT / "scripts" / "trace", run_dir / "trace")
     options = {"cpus": cpus, "timeout": timeout, "label": label} | ({"memory": memory} if memory else {})
-    if image.config == ARM64.name:
+    target = arch(image.config)
+    if target == ARM64:
         ran = arm64.boot(image, run_dir, script, **options)
-    elif image.config == UM.name:
+    elif target == UM:
         ran = um.boot(image, run_dir, script, **options)
     else:
         ran = qemu.boot(image, run_dir, script, accel=accel, icount=icount, by_turns=by_turns, **options)

@@ -17,9 +17,9 @@ KCONFIG = ROOT / "scripts" / "kconfig"
 
 CONFIGS = ("bench", "trace", "debug", "check")
 
-# The guests of other architectures; each is a configuration as well.  A topic
-# may ask for the former.
-GUESTS = ("arm64", "um")
+# The configurations of guests of other architectures.  A topic may ask for the
+# first.
+GUESTS = ("arm64", "um", "um-time")
 
 # What series.toml says of a topic as a whole, and may say otherwise of a base.
 PER_BASE = ("neighbours", "native", "emulated", "frames", "guests", "compared", "steps", "beside")

@@ -1,27 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Write report.md and its plots from the summary.json of a results directory,
-and from nothing else but the environment beside it."""
+"""Write report.md and a figure of each topic from the summary.json of a results
+directory, and the table of README from the newest results."""
 
 import json
 import os
+import re
 import sys
-from itertools import groupby
 from pathlib import Path
 
+import dots
 from command import arguments, run
-from install import tool
-from model import topics
+from dots import number
+from fetch import repository
+from install import need, tool
+from model import ROOT, Base, Topic, bases, chosen_topics, reference, topics
 from process import Failure, say
+from results import EVIDENCE, change, fresh, newest, read_summary, worse
 
-EVIDENCE = {
-    "counter": "Mechanism counters",
-    "icount": "Instructions",
-    "delay": "Waiting for a slow device",
-    "timed": "Time",
-}
-# What a row of summary.json has to have.
-KEYS = ("topic", "metric", "unit", "condition", "evidence", "values")
 CONDITIONS = {
     "counter": "Exact counts from upstream tracepoints on the `trace` kernel (2 virtual CPUs).",
     "icount": "Executed instructions, from QEMU TCG with `-icount shift=0,sleep=off` and one virtual CPU. "
@@ -31,139 +27,143 @@ CONDITIONS = {
     "delay": "Wall time in a guest (`trace` kernel, 2 virtual CPUs) whose device takes some milliseconds for "
              "each request, as its rows say: it tells who waits for requests and who does not, and how often; less "
              "than a millisecond means nothing.",
+    "timed-uml": "Operations within the kernel, which runs natively as a process of the host on 2 of its CPUs; "
+                 "idle CPUs poll, and interrupts between CPUs do not cost system calls of the host, on both sides "
+                 "alike. Medians over boots, ratio with a 95 % bootstrap interval, and the same of the baseline "
+                 "against itself (A/A). A gain or loss is clear of 1 and of A/A.",
     "timed": "Median over boots, the boot being the unit of replication; ratio of medians with a 95 % "
-             "bootstrap interval, p from an exact rank test, and the same of the baseline against itself.",
+             "bootstrap interval, and the same of the baseline against itself (A/A). A gain or loss is clear of 1 "
+             "and of A/A.",
 }
-# Of the baseline, the series, and what else is compared.
-COLOURS = {"baseline": "#9aa5b1", "patched": "#2f6f9f"}
-OTHERS = ("#c98b2b", "#6a9a5b", "#8f6aa8")
+HEADS = ("series", "what leaves", "base → series", "instructions of an operation", "time under User-Mode Linux",
+         "worst row", "figures")
+# What README has of it.
+MARKS = ("<!-- figures: 'make report' writes them -->\n", "<!-- end of figures -->\n")
 
 
-def number(value: float) -> str:
-    """A value as the table shows it: no more digits than it has meaning."""
-    if value == 0:
-        return "0"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
+def percent(moved: float) -> str:
+    """A change as tables show it."""
+    return f"{100 * moved:+.1f} %" if moved else "0 %"
 
 
-def change(values: dict) -> str:
-    """The change from baseline to patched in per cent, '' without either."""
-    before, after = values.get("baseline"), values.get("patched")
-    if before is None or after is None:
+def moved(row: dict) -> str:
+    """The change of @row, '' without one of its sides."""
+    if not {"baseline", "patched"} <= row["values"].keys():
         return ""
-    if before == after:
-        return "0 %"
-    return "n/a" if not before else f"{(after - before) / before * 100:+.1f} %"
+    found = change(row)
+    return ("n/a" if row["values"]["patched"] else "0 %") if found is None else percent(found)
 
 
 def table(rows: list[dict]) -> list[str]:
-    """Rows of one topic and kind of evidence as a Markdown table.  Every cell
-    is there, also one that did not move or got worse."""
-    columns = []
-    for cell in rows:
-        columns += [name for name in cell["values"] if name not in columns]
-    timed = any("statistics" in cell for cell in rows)
-    heads = ["metric", "condition", *columns, "change"] + (["ratio", "noise", "p"] if timed else []) + ["unit"]
+    """Rows of one topic and kind of evidence as a Markdown table.  Every row is
+    there, also one that did not move or got worse."""
+    columns = list(dict.fromkeys(name for row in rows for name in row["values"]))
+    timed = any("statistics" in row for row in rows)
+    heads = ["metric", "condition", *columns, "change"] + (["ratio", "A/A", "verdict"] if timed else []) + ["unit"]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    for cell in rows:
-        words = [f"`{cell['metric']}`", cell["condition"]]
-        words += [number(cell["values"][name]) if name in cell["values"] else "" for name in columns]
-        words.append(change(cell["values"]))
+    for row in rows:
+        words = [f"`{row['metric']}`", row["condition"]]
+        words += [number(row["values"][name]) if name in row["values"] else "" for name in columns]
+        words.append(moved(row))
         if timed:
-            found = cell["statistics"]
+            found = row["statistics"]
             words += [f"{found['ratio']:.3f} [{found['interval'][0]:.3f}, {found['interval'][1]:.3f}]",
                       f"{found['noise ratio']:.3f} [{found['noise interval'][0]:.3f}, "
-                      f"{found['noise interval'][1]:.3f}]", f"{found['p']:.3f}"]
-        lines.append("| " + " | ".join([*words, cell["unit"]]) + " |")
+                      f"{found['noise interval'][1]:.3f}]", found["verdict"]]
+        lines.append("| " + " | ".join([*words, row["unit"]]) + " |")
     return lines
 
 
-def plot(rows: list[dict], title: str, path: Path) -> None:
-    """What was compared side by side, a bar for each in every row, as SVG."""
-    import matplotlib
-    matplotlib.use("svg")
-    # No date and fixed ids: the same figures give the same file.
-    matplotlib.rcParams["svg.hashsalt"] = "hotpaths"
-    from matplotlib import pyplot
-
-    sides = list(dict.fromkeys(side for cell in rows for side in cell["values"]))
-    colours = {**dict(zip([side for side in sides if side not in COLOURS], OTHERS, strict=False)), **COLOURS}
-    height = 0.8 / len(sides)
-    figure, axes = pyplot.subplots(figsize=(7, 0.275 * len(sides) * len(rows) + 1.2))
-    for nth, side in enumerate(sides):
-        values = [cell["values"].get(side, 0) for cell in rows]
-        places = [place + (nth - (len(sides) - 1) / 2) * height for place in range(len(rows))]
-        bars = axes.barh(places, values, 0.95 * height, label=side, color=colours[side])
-        axes.bar_label(bars, [number(value) for value in values], padding=3, fontsize=8)
-    axes.set_yticks(range(len(rows)), [cell["condition"] for cell in rows], fontsize=9)
-    axes.invert_yaxis()
-    axes.margins(x=0.12)
-    axes.set_xlabel(rows[0]["unit"], fontsize=9)
-    axes.set_title(title, fontsize=10, loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=8, frameon=False)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
+def headline(topic: Topic, rows: list[dict], state: str) -> str:
+    """The line of @topic in the table of HEADS, from its @rows; @state says of
+    which series they are."""
+    first = next((row for row in rows if row["metric"] == topic.metric), None)
+    leaves = f"`{topic.metric}`, {first['condition']}" if first else ""
+    values = " → ".join(number(first["values"].get(side, 0)) for side in ("baseline", "patched")) if first else ""
+    taken = [change(row) for row in rows if row["metric"].startswith("insn_per") and change(row) is not None]
+    verdicts = [row["statistics"]["verdict"] for row in rows if row["evidence"] == "timed-uml"]
+    said = ", ".join(f"{verdicts.count(one)} {word}" for one, word in (
+        ("gain", "better"), ("loss", "worse"), ("no difference seen", "without a difference")) if one in verdicts)
+    ratios = [row["statistics"]["ratio"] for row in rows if row["evidence"] == "timed-uml"
+              and row["statistics"]["verdict"] != "no difference seen"]
+    # One boot of a slow device says little of any row.
+    worst = max((row for row in rows if row["evidence"] != "delay"), key=worse, default=None)
+    return "| " + " | ".join((
+        topic.name, leaves, values,
+        f"{percent(min(taken))} to {percent(max(taken))}" if taken else "",
+        f"{said} ({min(ratios):.2f} to {max(ratios):.2f})" if ratios else said,
+        f"`{worst['metric']}`, {worst['condition']}: {moved(worst)}" if worst and worse(worst) > 0 else "none",
+        state)) + " |"
 
 
-def read_summary(path: Path) -> list[dict]:
-    """The rows of the summary.json at @path; Failure for what is no row."""
-    try:
-        rows = json.loads(path.read_text())
-    except ValueError as err:
-        raise Failure(f"cannot read {path} ({err}): 'make bench' writes it again") from err
-    if not isinstance(rows, list):
-        raise Failure(f"{path} is no list of rows: 'make bench' writes it again")
-    for number, row in enumerate(rows, 1):
-        missing = [key for key in KEYS if key not in row] if isinstance(row, dict) else KEYS
-        if missing:
-            raise Failure(f"{path}, row {number}, has no '{missing[0]}': 'make bench' writes it again")
-        if row["evidence"] not in EVIDENCE:
-            raise Failure(f"{path}, row {number}, has the evidence '{row['evidence']}': there are "
-                          f"{', '.join(EVIDENCE)}")
-        if not isinstance(row["values"], dict) or "/" in str(row["metric"]):
-            raise Failure(f"{path}, row {number}, has values or a metric that no report can be made of: 'make bench' "
-                          "writes it again")
-    return rows
-
-
-def write(out: Path) -> Path:
-    """Write report.md and a plot of each topic's first metric into the results
-    directory @out; Failure where there is no summary."""
+def write(out: Path, states: dict[str, str]) -> Path:
+    """Write report.md and a figure of each topic into the results directory
+    @out; @states: of which series the figures of each topic are.  Failure where
+    there is no summary."""
     summary = out / "summary.json"
     if not summary.exists():
         raise Failure(f"{summary} is missing: 'make bench' writes it")
     rows = read_summary(summary)
-    lines = [f"# Results of {out.name} on {out.parent.name}", ""]
     known = topics()
-    for name, group in groupby(rows, key=lambda cell: cell["topic"]):
-        own = list(group)
-        lines += [f"## {name}: {known[name].summary if name in known else ''}", ""]
+    by_topic = {name: [row for row in rows if row["topic"] == name]
+                for name in dict.fromkeys([*known, *(row["topic"] for row in rows)])}
+    by_topic = {name: own for name, own in by_topic.items() if own and name in known}
+    lines = [f"# {out.parent.name}, {out.name}", "", "| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS),
+             *(headline(known[name], own, states.get(name, "")) for name, own in by_topic.items()), ""]
+    for name, own in by_topic.items():
+        shown = dots.chosen(own)
+        if shown:
+            path = out / f"{name}.svg"
+            dots.plot(shown, f"{name}: base → series", path)
+            lines += [f"![{name}]({path.name})", ""]
+    for name, own in by_topic.items():
+        lines += ["<details>", f"<summary>{name}: {known[name].summary}: all rows</summary>", ""]
         beside = out / f"environment-{name}.json"
         if beside.exists():
             where = json.loads(beside.read_text())
             lines += [f"{where['base']}, {where['compiler']}, {where['qemu']}, accelerator "
                       f"{where['accelerator']}, host {where['host CPU']}.", ""]
         for evidence, heading in EVIDENCE.items():
-            part = [cell for cell in own if cell["evidence"] == evidence]
+            part = [row for row in own if row["evidence"] == evidence]
             if part:
                 lines += [f"### {heading}", "", CONDITIONS[evidence], "", *table(part), ""]
-        metric = known[name].metric if name in known else own[0]["metric"]
-        part = [cell for cell in own if cell["metric"] == metric]
-        if part:
-            path = out / f"{name}-{metric}.svg"
-            plot(part, f"{name}: {metric}", path)
-            lines += [f"![{metric}]({path.name})", ""]
+        lines += ["</details>", ""]
     report = out / "report.md"
     report.write_text("\n".join(lines).rstrip() + "\n")
     return report
 
 
+def figures(base: Base, repo: Path) -> str:
+    """What README has between MARKS: the headline of each topic of @base where
+    its newest figures are of the series as it is, and what is to be done where
+    they are not."""
+    lines = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
+    for topic in chosen_topics(None, base):
+        where = newest(base, topic)
+        if where is None:
+            lines.append(f"| {topic.name} |" + " |" * (len(HEADS) - 2) + " not measured yet |")
+            continue
+        link = f"[{where.name}](results/{base.name}/{where.name}/report.md)"
+        if fresh(base, repo, topic, where):
+            rows = [row for row in read_summary(where / "summary.json") if row["topic"] == topic.name]
+            lines.append(headline(topic, rows, link))
+        else:
+            lines.append(f"| {topic.name} |" + " |" * (len(HEADS) - 2) + f" of an earlier state: {link} |")
+    return "\n".join(lines) + "\n"
+
+
+def readme(text: str, table: str) -> str:
+    """README's @text with @table between MARKS; Failure where these are not there."""
+    begin, end = map(re.escape, MARKS)
+    found, count = re.subn(f"({begin}).*?({end})", lambda match: match[1] + table + match[2], text, flags=re.S)
+    if count != 1:
+        raise Failure(f"README.md has no place for figures: add the lines '{MARKS[0].strip()}' and "
+                      f"'{MARKS[1].strip()}'")
+    return found
+
+
 def main() -> None:
-    """Write the report of one results directory again."""
+    """Write the report of one results directory, and README's table."""
     parser = arguments(__doc__, base=False)
     parser.add_argument("results", type=Path, help="a directory that has a summary.json")
     args = parser.parse_args()
@@ -171,7 +171,15 @@ def main() -> None:
     if Path(sys.prefix) != python.parent.parent:
         # The plots need matplotlib, which the private environment has.
         os.execv(python, [str(python), __file__, str(args.results)])
-    say(f"report: {write(args.results)}")
+    need("source")
+    base = bases().get(args.results.resolve().parent.name, reference())
+    repo = repository(base)
+    states = {topic.name: "of the series as it is" if fresh(base, repo, topic, args.results) else "of an earlier state"
+              for topic in topics().values() if (args.results / f"environment-{topic.name}.json").exists()
+              and not topic.absent(base)}
+    say(f"report: {write(args.results, states)}")
+    path = ROOT / "README.md"
+    path.write_text(readme(path.read_text(), figures(reference(), repository(reference()))))
 
 
 if __name__ == "__main__":

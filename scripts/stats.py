@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import random
-from bisect import bisect_left, bisect_right
-from collections import Counter
 from statistics import median
 
 
@@ -19,35 +17,35 @@ def ratio_interval(a: list[float], b: list[float], draws: int = 10000, level: fl
     return ratios[cut], ratios[-cut - 1]
 
 
-def rank_test(a: list[float], b: list[float]) -> float:
-    """The exact two-sided p-value of the Mann-Whitney rank test that @a and @b
-    come from one distribution; ties share their ranks.  It counts every way to
-    choose as many ranks, by their sum."""
-    everything = sorted(a + b)
-
-    def rank(value: float) -> int:
-        """Twice the mean rank of @value, so that it is whole with ties, too."""
-        return bisect_left(everything, value) + bisect_right(everything, value) + 1
-
-    # ways[n][total]: in how many ways n of the ranks so far have that sum.
-    ways = [Counter({0: 1})] + [Counter() for _ in a]
-    for value in everything:
-        for chosen in range(len(a), 0, -1):
-            for total, count in ways[chosen - 1].items():
-                ways[chosen][total + rank(value)] += count
-    middle = len(a) * (len(everything) + 1)
-    seen = abs(sum(map(rank, a)) - middle)
-    extreme = sum(count for total, count in ways[len(a)].items() if abs(total - middle) >= seen)
-    return extreme / ways[len(a)].total()
+def verdict(interval: tuple[float, float], noise: tuple[float, float], more: bool) -> str:
+    """What may be said of a row whose ratio to the baseline has @interval, where
+    the baseline's ratio to itself has the interval @noise; @more: whether a
+    larger value is better.  Nothing, unless @interval is clear of 1 and of
+    @noise."""
+    low, high = interval
+    if low > max(1, noise[1]):
+        return "gain" if more else "loss"
+    if high < min(1, noise[0]):
+        return "loss" if more else "gain"
+    return "no difference seen"
 
 
-def compare(baseline: list[float], patched: list[float], again: list[float]) -> dict:
-    """Medians, ratio with its interval, p-value, and the noise floor: the same
-    of the baseline against itself (@again)."""
+def precise(a: list[float], b: list[float], width: float = 0.05) -> bool:
+    """Whether the interval of the ratio of @b to @a reaches no further than
+    @width of it to both sides."""
+    low, high = ratio_interval(a, b, draws=1000)
+    return (high - low) / 2 <= width * median(b) / median(a)
+
+
+def compare(baseline: list[float], patched: list[float], again: list[float], more: bool) -> dict:
+    """Medians, ratio with its interval, the noise floor: the same of
+    the baseline against itself (@again), and what may be said of it; @more is
+    verdict()'s."""
+    interval, noise = ratio_interval(baseline, patched), ratio_interval(baseline, again)
     return {"medians": {"baseline": median(baseline), "patched": median(patched)},
             "ratio": median(patched) / median(baseline),
-            "interval": ratio_interval(baseline, patched),
-            "p": rank_test(baseline, patched),
+            "interval": interval,
             "noise ratio": median(again) / median(baseline),
-            "noise interval": ratio_interval(baseline, again),
+            "noise interval": noise,
+            "verdict": verdict(interval, noise, more),
             "boots": len(baseline)}

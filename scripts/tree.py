@@ -8,6 +8,7 @@ topic's name; edit and rebase there, then `make export TOPIC=pipe`.
 
 import hashlib
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from model import ROOT, Base, Topic, need_series
 from process import GIT_IDENTITY, GIT_PLAIN, Failure, output, say
 
 from patches import not_needed, reverses
+
+# What a kernel of User-Mode Linux gets to be timed.
+UM = ROOT / "scripts" / "um"
 
 
 def worktree(repo: Path, name: str, revision: str) -> Path:
@@ -139,6 +143,25 @@ def variant(repo: Path, base: Base, topic: Topic, name: str) -> str:
             raise Failure(f"{name}.patch of {topic.name} does not apply to its series ({err}): write it again with "
                           "'git diff' in the tree of 'make tree'") from err
         output("git", "-C", path, "-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", f"{topic.name}: {name}",
+               env=GIT_IDENTITY)
+        return output("git", "-C", path, "rev-parse", "HEAD")
+
+
+def with_benchmark(repo: Path, revision: str, own: Path | None = None) -> str:
+    """The commit of @revision, of a base whose User-Mode Linux has SMP, with
+    what it takes to time it there: the benchmark within the kernel, cheaper
+    interrupts, and the patch @own if there is one.  Raises Failure where a patch
+    does not apply."""
+    with lock(f"{repo.name}-apply"):
+        path = worktree(repo, "apply", revision)
+        for patch in [UM / "soft-ipi.patch", *([own] if own else [])]:
+            output("git", "-C", path, "apply", "--index", patch)
+        shutil.copy(UM / "hotpaths_bench.c", path / "kernel" / "hotpaths_bench.c")
+        with open(path / "kernel/Makefile", "a") as makefile:
+            makefile.write("\nobj-y += hotpaths_bench.o\n")
+        # The .gitignore of a package may have names of directories.
+        output("git", "-C", path, "add", "-f", "kernel/Makefile", "kernel/hotpaths_bench.c")
+        output("git", "-C", path, "-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "Add what takes the time",
                env=GIT_IDENTITY)
         return output("git", "-C", path, "rev-parse", "HEAD")
 

@@ -62,11 +62,11 @@ class Revisions(KernelCase):
         """Run bench.bench() with all that takes a kernel replaced, and what is
         @measured; the results directory."""
         out = self.dir / "results/v0/today"
-        args = argparse.Namespace(kdir=None, accel="tcg", timed=False)
+        args = argparse.Namespace(kdir=None, accel="tcg", timed=False, boots=5)
         with contextlib.ExitStack() as stack:
             for name, value in (("repository", lambda *_: self.repo), ("kselftests", mock.Mock()),
                                 ("kernel", mock.Mock()), ("measures", mock.Mock(return_value=mock.Mock(MEASUREMENTS=[
-                                    mock.Mock(config="trace")]))), ("environment", lambda *_: {}),
+                                    mock.Mock(config="trace")], NATIVE=None))), ("environment", lambda *_: {}),
                                 ("counted", measured)):
                 stack.enter_context(mock.patch.object(bench, name, value))
             bench.bench(self.base, self.one, args, out)

@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 """What make check does for which base; nothing is built or booted."""
 
-import json
 import re
 import sys
 from pathlib import Path
 from unittest import mock
 
-from support import KernelCase, git, put
+from support import KernelCase, put
 
 # isort: split
 import check
 import watch
 import model
 import process
-import tree
 from ktap import FAILED, PASSED, SKIPPED, Result
+from report import MARKS
+
+MEASURED = check.measured
 
 
 class Check(KernelCase):
@@ -47,6 +48,7 @@ class Check(KernelCase):
                 (check, "tooling", step("tests")), (check.lint, "scripts", step("scripts")),
                 (check.lint, "lint", step("lint")), (check.lint, "quick", step("text")),
                 (check.configs, "series", step("configs")), (check.litmus, "series", step("litmus")),
+                (check, "measured", step("measured")),
                 (check, "repository", lambda base, kdir=None: base.name), (check, "kselftest_guest", kselftest_guest),
                 (check, "apply", lambda _repo, base, chosen: f"{base.name}+{len(chosen)}")):
             self.enterContext(mock.patch.object(module, name, fake))
@@ -71,11 +73,11 @@ class Check(KernelCase):
             self.kept("alpha", base)
         self.kept("beta", self.other)
         status, lines = self.check()
-        self.assertEqual((status, self.asked), (0, ["all: tests", "all: scripts", "v0: text",
+        self.assertEqual((status, self.asked), (0, ["all: tests", "all: scripts", "v0: text", "v0: measured",
                                                     "v0: um, alpha, alpha:one, v0+1", "v0: configs"]))
         text = "\n".join(lines)
         for words in ("ok - alpha: git am\n", "ok - v1: alpha: git am\n", "ok - v1: beta: git am\n",
-                      "ok - v1: alpha+beta: git am\n", "\n9 passed, 0 failed, 1 skipped"):
+                      "ok - v1: alpha+beta: git am\n", "\n10 passed, 0 failed, 0 skipped"):
             self.assertIn(words, text)
 
     def test_other_base(self):
@@ -87,7 +89,8 @@ class Check(KernelCase):
         text = path.read_text().replace('[base."v1"]\n', '[base."v1"]\nnative = ["x:y"]\n')
         put(path, 'emulated = ["alpha:two"]\n' + text)
         self.assertEqual(self.check("--base", "v1")[0], 0)
-        self.assertEqual(self.asked[2:], ["v1: text", "v1: check, alpha+of alpha, alpha:two, x:y, v1+1", "v1: configs"])
+        self.assertEqual(self.asked[2:], ["v1: text", "v1: measured",
+                                          "v1: check, alpha+of alpha, alpha:two, x:y, v1+1", "v1: configs"])
 
     def test_full(self):
         """All of that, and then everything on every base, with the neighbours
@@ -96,7 +99,7 @@ class Check(KernelCase):
             self.kept("alpha", base)
         self.kept("beta", self.other)
         self.assertEqual(self.check("--full")[0], 0)
-        self.assertEqual(self.asked[5:], [
+        self.assertEqual(self.asked[6:], [
             "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: lint", "v0: litmus", "v0: configs",
             "v1: v1: trace, alpha+beta+of alpha+of beta, tools, v1+2", "v1: v1: debug, alpha+beta, v1+2",
             "v1: lint", "v1: litmus", "v1: litmus", "v1: configs"])
@@ -109,7 +112,7 @@ class Check(KernelCase):
         status, lines = self.check()
         self.assertEqual(status, 1)
         self.assertTrue([line for line in lines if line.startswith("not ok - a guest # no test passed")])
-        self.assertEqual(lines[-1], "5 passed, 1 failed, 2 skipped")
+        self.assertEqual(lines[-1], "6 passed, 1 failed, 1 skipped")
 
     def test_own_tree(self):
         """A base that is somebody's own tree is left out, with what checks it."""
@@ -157,23 +160,21 @@ class Check(KernelCase):
 
     def test_measured(self):
         """Figures of another source than the series has are told, and fail
-        nothing; other words in a page or a message change no source."""
-        one = self.series("gamma", ("fs/pipe.c", "line 7\n", "line seven\n"), ("Documentation/x.rst", "", "text\n"))
-        repo = self.imported()
-        self.enterContext(mock.patch.object(check, "ROOT", self.root))
-        self.enterContext(mock.patch.object(check, "apply", lambda _repo, _base, _chosen: revision))
-        revision = tree.apply(repo, self.base, [one])
-        (result,) = check.measured(self.base, repo, [one])
-        self.assertEqual((result.verdict, "it never was" in result.why), (SKIPPED, True))
-        rows = [{"side": "baseline", "code": "x"}, {"side": "patched", "code": tree.code_of(repo, revision)}]
-        put(self.root / "results/v0/2026-02-03/environment-gamma.json", json.dumps({"kernels": rows}))
-        self.assertEqual([row.verdict for row in check.measured(self.base, repo, [one])], [PASSED])
-        worktree = tree.worktree(repo, "test", revision)
-        for path, verdict in (("Documentation/x.rst", PASSED), ("fs/pipe.c", SKIPPED)):
-            put(worktree / path, "other text\n")
-            git("commit", "-q", "-a", "-m", "other", cwd=worktree)
-            revision = git("rev-parse", "HEAD", cwd=worktree)
-            self.assertEqual([row.verdict for row in check.measured(self.base, repo, [one])], [verdict])
+        nothing; a README without the figures that there are does."""
+        one = self.topic("gamma")
+        found = {"where": None, "fresh": False}
+        for module, name, fake in ((check, "newest", lambda *_: found["where"]),
+                                   (check, "fresh", lambda *_: found["fresh"]),
+                                   (check.report, "figures", lambda *_: "figures\n"), (check, "ROOT", self.root)):
+            self.enterContext(mock.patch.object(module, name, fake))
+        for where, fresh, text, verdicts in ((None, False, "figures", [SKIPPED, PASSED]),
+                                             (Path("2026-02-03"), False, "figures", [SKIPPED, PASSED]),
+                                             (Path("2026-02-03"), True, "figures", [PASSED, PASSED]),
+                                             (Path("2026-02-03"), True, "others", [PASSED, FAILED])):
+            with self.subTest(where=where, fresh=fresh, text=text):
+                found.update(where=where, fresh=fresh)
+                put(self.root / "README.md", f"a\n{MARKS[0]}{text}\n{MARKS[1]}b\n")
+                self.assertEqual([row.verdict for row in MEASURED(self.base, self.dir, [one])], verdicts)
 
     def test_minutes(self):
         """A limit is a number of minutes, one or more."""

@@ -130,6 +130,7 @@ import json
 rows = json.loads(Path({str(put(self.dir / "rows.json", json.dumps(rows)))!r}).read_text())
 class Measured:
     MEASUREMENTS = [argparse.Namespace(config="trace")]
+    NATIVE = None
 bench.measures = lambda topic: Measured
 bench.kselftests = bench.kernel = lambda *args, **more: None
 bench.revisions = lambda repo, base, topic: {{"patched": bench.Side(repo, base, "HEAD")}}
@@ -137,7 +138,8 @@ bench.accelerator = lambda *args: "tcg"
 bench.counted = lambda *args: rows
 bench.environment = lambda *args: {{"base": "v9.1.2"}}
 bench.build_sides = lambda *args: {{}}
-bench.bench(base, topic, argparse.Namespace(kdir={str(self.kdir)!r}, accel="tcg", timed=False), Path({str(results)!r}))
+bench.bench(base, topic, argparse.Namespace(kdir={str(self.kdir)!r}, accel="tcg", timed=False, boots=5),
+            Path({str(results)!r}))
 """
         self.killed(step)
         self.assertEqual(json.loads((results / "summary.json").read_text()),

@@ -155,6 +155,25 @@ class Rows(Case):
         self.assertEqual(row("m", "u", "c", "counter", 1 / 3)["value"], 0.333333)
         self.assertEqual(row("m", "u", "c", "counter", 12345678)["value"], 12345700.0)
 
+    def test_native(self):
+        """What is timed within the kernel has a row for each condition, which is
+        asked for once; a row in which nothing was done is told."""
+        for module in (pipe, pid, filemap):
+            lines = [line.removeprefix("bench ") for line in module.NATIVE.script.splitlines()
+                     if line.startswith("bench ")]
+            self.assertEqual(len(lines), len(set(lines)))
+            put(self.dir / "native.txt", "".join(f"{number} 1000 {line}\n" for number, line in enumerate(lines, 1)))
+            put(self.dir / "threads.json", '{"procs": 2, "ops_per_s": 7}\n')
+            rows = module.NATIVE.rows(self.dir)
+            self.assertEqual([one["value"] for one in rows[:len(lines)]],
+                             [float(f"{number * 1e6:.6g}") for number in range(1, len(lines) + 1)])
+            self.assertEqual({(one["unit"], one["evidence"]) for one in rows}, {("op/s", "timed-uml")})
+            self.assertEqual(len({one["condition"] for one in rows}), len(rows))
+            self.assertEqual(module.NATIVE.config, "um-time")
+        put(self.dir / "native.txt", f"0 1000 {lines[0]}\n")
+        with self.fails("nothing was done", lines[0]):
+            module.NATIVE.rows(self.dir)
+
     def test_measurements(self):
         """What records a trace runs on the trace kernel, and what counts
         instructions on another, unless it needs the trace."""

@@ -2,12 +2,16 @@
 """The tables of the report, and the rows that they are made from."""
 
 import json
+from unittest import mock
 
-from support import Case, put
+from support import Case, KernelCase, git, put
 
 # isort: split
 import bench
+import dots
 import report
+import results
+import tree
 from model import Topic
 
 
@@ -18,27 +22,36 @@ def cell(metric: str, condition: str, **values) -> dict:
 
 
 class Cells(Case):
-    """report.number() and report.change()."""
+    """How figures are shown."""
 
     def test_number(self):
         """Four digits, and whole numbers from a thousand up."""
         for value, text in ((0, "0"), (0.0, "0"), (14, "14"), (14.0, "14"), (0.5, "0.5"), (13.98765, "13.99"),
                             (999.94, "999.9"), (1000, "1,000"), (73412.6, "73,413"), (-2500, "-2,500"),
                             (0.00123456, "0.001235")):
-            self.assertEqual(report.number(value), text)
+            self.assertEqual(dots.number(value), text)
 
-    def test_change(self):
+    def test_moved(self):
         """The change has its sign; none is 0, from nothing is not a ratio, and
         half a row has none."""
         for before, after, text in ((14, 0, "-100.0 %"), (100, 150, "+50.0 %"), (1000, 999.4, "-0.1 %"),
                                     (7, 7, "0 %"), (0, 0, "0 %"), (0, 3, "n/a")):
-            self.assertEqual(report.change({"baseline": before, "patched": after}), text)
-        self.assertEqual(report.change({"baseline": 1}), "")
-        self.assertEqual(report.change({"patched": 1}), "")
+            self.assertEqual(report.moved(cell("m", "c", baseline=before, patched=after)), text)
+        self.assertEqual(report.moved(cell("m", "c", baseline=1)), "")
+        self.assertEqual(report.moved(cell("m", "c", patched=1)), "")
+
+    def test_worse(self):
+        """Less of a rate is worse, more of anything else is; what no
+        verdict was found of is neither."""
+        for unit, before, after, found in (("pages", 10, 11, 0.1), ("op/s", 10, 11, -0.1), ("per s", 10, 5, 0.5),
+                                           ("of 1000 messages", 500, 1000, -1), ("pages", 0, 5, 0)):
+            row = {**cell("m", "c", baseline=before, patched=after), "unit": unit}
+            self.assertAlmostEqual(results.worse(row), found)
+        self.assertEqual(results.worse({**row, "statistics": {"verdict": "no difference seen"}}), 0)
 
 
 class Summary(Case):
-    """report.read_summary()."""
+    """results.read_summary()."""
 
     def test_bad(self):
         """What is no JSON, no list, or no row is told in one sentence."""
@@ -49,8 +62,8 @@ class Summary(Case):
                             (json.dumps([{**good, "metric": "a/b"}]), ("row 1", "metric")),
                             (json.dumps([{**good, "values": 3}]), ("row 1", "values"))):
             with self.subTest(text=text), self.fails("summary.json", *words):
-                report.read_summary(put(self.dir / "summary.json", text))
-        self.assertEqual(report.read_summary(put(self.dir / "summary.json", json.dumps([good]))), [good])
+                results.read_summary(put(self.dir / "summary.json", text))
+        self.assertEqual(results.read_summary(put(self.dir / "summary.json", json.dumps([good]))), [good])
 
 
 class Table(Case):
@@ -69,48 +82,118 @@ class Table(Case):
             "| `frees` | new |  | 1,500 |  | pages |"])
 
     def test_timed(self):
-        """A timed row has its ratio with the interval, the noise floor and p."""
+        """A timed row has its ratio with the interval, the noise floor and the verdict."""
         one = cell("ns", "64KiB", baseline=100, patched=80)
         one["statistics"] = {"ratio": 0.8, "interval": [0.78, 0.8249], "noise ratio": 1.001,
-                             "noise interval": [0.99, 1.01], "p": 2 / 252}
+                             "noise interval": [0.99, 1.01], "verdict": "loss"}
         self.assertEqual(report.table([one])[0], "| metric | condition | baseline | patched | change | ratio | "
-                                                 "noise | p | unit |")
+                                                 "A/A | verdict | unit |")
         self.assertEqual(report.table([one])[2], "| `ns` | 64KiB | 100 | 80 | -20.0 % | 0.800 [0.780, 0.825] | "
-                                                 "1.001 [0.990, 1.010] | 0.008 | pages |")
+                                                 "1.001 [0.990, 1.010] | loss | pages |")
+
+
+class Dots(Case):
+    """The rows that a figure shows."""
+
+    def test_chosen(self):
+        """Of each metric what moved most, better or worse, in the report's
+        order; not what has no baseline or no repetition."""
+        rows = [cell("a", str(nth), baseline=100, patched=100 + nth) for nth in range(40)]
+        rows += [cell("b", "worse", baseline=1, patched=3), cell("b", "new", patched=3),
+                 {**cell("c", "once", baseline=1, patched=9), "evidence": "delay"}]
+        found = dots.chosen(rows)
+        self.assertEqual(len(found), dots.MOST)
+        self.assertEqual([row["condition"] for row in found], [*map(str, range(16, 40)), "worse"])
+
+    def test_colour(self):
+        """Better, worse, and what does not repeat are told apart."""
+        rows = [cell("m", "c", baseline=1000, patched=value) for value in (900, 1100, 1001)]
+        found = [dots.colour({**row, "evidence": "icount"}) for row in rows]
+        self.assertEqual(len(set(found)), 3)
+        self.assertEqual(dots.colour(rows[2]), found[1])
 
 
 class Write(Case):
-    """report.write() without its plots, which take matplotlib."""
+    """report.write() without its figures, which take matplotlib."""
 
     def setUp(self):
         super().setUp()
         self.plots = []
-        plain = report.plot
-        self.addCleanup(setattr, report, "plot", plain)
-        report.plot = lambda rows, title, path: self.plots.append((title, len(rows), path.name))
+        self.enterContext(mock.patch.object(dots, "plot", lambda rows, title, path: self.plots.append(
+            (title, len(rows), path.name))))
+        self.rows = [cell("frees_under_mutex", "read", baseline=1, patched=0),
+                     cell("allocs_under_mutex", "write", baseline=14, patched=0),
+                     cell("allocs_under_mutex", "memcg", baseline=14, patched=0),
+                     {**cell("insn_per_pair", "1B", baseline=2000, patched=1900), "evidence": "icount"},
+                     {**cell("insn_per_pair", "4KiB", baseline=2000, patched=2050), "evidence": "icount"}]
+        self.out = self.dir / "v6.18/2026-11-21"
+        put(self.out / "summary.json", json.dumps(self.rows))
 
     def test_from_summary_alone(self):
-        """The report has a table for each kind of evidence, and a plot of the
-        topic's first metric."""
-        rows = [cell("frees_under_mutex", "read", baseline=1, patched=0),
-                cell("allocs_under_mutex", "write", baseline=14, patched=0),
-                cell("allocs_under_mutex", "memcg", baseline=14, patched=0),
-                {**cell("insn_per_pair", "1B", baseline=2000, patched=1900), "evidence": "icount"}]
-        out = self.dir / "v6.18/2026-11-21"
-        put(out / "summary.json", json.dumps(rows))
-        text = report.write(out).read_text()
-        for words in ("2026-11-21", "v6.18", "### Mechanism counters", "### Instructions",
+        """The report has a line for the topic, a figure, and folded, a table for
+        each kind of evidence; the same figures give the same report."""
+        text = report.write(self.out, {"pipe": "of the series as it is"}).read_text()
+        for words in ("2026-11-21", "v6.18", "### Counters", "### Instructions", "<details>",
                       "| `insn_per_pair` | 1B | 2,000 | 1,900 | -5.0 % | pages |"):
             self.assertIn(words, text)
+        self.assertIn("| pipe | `allocs_under_mutex`, write | 14 → 0 | -5.0 % to +2.5 % |  | `insn_per_pair`, 4KiB: "
+                      "+2.5 % | of the series as it is |", text)
         self.assertNotIn("### Time", text)
-        self.assertEqual(self.plots, [("pipe: allocs_under_mutex", 2, "pipe-allocs_under_mutex.svg")])
-        before = text
-        self.assertEqual(report.write(out).read_text(), before)
+        self.assertEqual(self.plots, [("pipe: base → series", 5, "pipe.svg")])
+        self.assertEqual(report.write(self.out, {"pipe": "of the series as it is"}).read_text(), text)
+
+    def test_timed(self):
+        """Verdicts of time are counted, what got worse as what got better."""
+        topic = Topic("pipe", "", "pipe", "allocs_under_mutex")
+        for ratio, verdict in ((1.5, "gain"), (2.5, "gain"), (0.8, "loss"), (1, "no difference seen")):
+            self.rows.append({**cell("throughput", str(ratio), baseline=10, patched=10 * ratio), "unit": "op/s",
+                              "evidence": "timed-uml", "statistics": {"ratio": ratio, "verdict": verdict}})
+        line = report.headline(topic, self.rows, "")
+        self.assertIn("| 2 better, 1 worse, 1 without a difference (0.80 to 2.50) |", line)
+        self.assertIn("| `throughput`, 0.8: -20.0 % |", line)
 
     def test_no_summary(self):
         """A directory without a summary is told, with what writes it."""
         with self.fails("summary.json", "make bench"):
-            report.write(self.dir)
+            report.write(self.dir, {})
+
+    def test_readme(self):
+        """README's table is replaced between its marks, and nothing else; one
+        without them is told."""
+        text = f"before\n{report.MARKS[0]}old\nfigures\n{report.MARKS[1]}after\n"
+        found = report.readme(text, "new\n")
+        self.assertEqual(found, f"before\n{report.MARKS[0]}new\n{report.MARKS[1]}after\n")
+        self.assertEqual(report.readme(found, "new\n"), found)
+        with self.fails("README.md", "figures"):
+            report.readme("nothing", "new\n")
+
+
+class Fresh(KernelCase):
+    """Whether figures are of the series as it is."""
+
+    def test_fresh(self):
+        """Another page or message changes no figure; another source does.  No
+        table is shown of figures of another source."""
+        one = self.series("alpha", ("fs/pipe.c", "line 7\n", "line seven\n"), ("Documentation/x.rst", "", "text\n"))
+        repo = self.imported()
+        self.enterContext(mock.patch.object(results, "ROOT", self.root))
+        self.assertIn("| alpha |", report.figures(self.base, repo))
+        self.assertIn("not measured yet", report.figures(self.base, repo))
+        revision = tree.apply(repo, self.base, [one])
+        kernels = [{"side": "baseline", "code": "x"}, {"side": "patched", "code": tree.code_of(repo, revision)}]
+        where = self.root / "results/v0/2026-02-03"
+        put(where / "environment-alpha.json", json.dumps({"kernels": kernels}))
+        put(where / "summary.json", json.dumps([{**cell("count", "all", baseline=7, patched=0), "topic": "alpha"}]))
+        self.assertEqual(results.newest(self.base, one), where)
+        self.assertIn("7 → 0", report.figures(self.base, repo))
+        worktree = tree.worktree(repo, "test", revision)
+        for path, same in (("Documentation/x.rst", True), ("fs/pipe.c", False)):
+            put(worktree / path, "other text\n")
+            git("commit", "-q", "-a", "-m", "other", cwd=worktree)
+            head = git("rev-parse", "HEAD", cwd=worktree)
+            with mock.patch.object(results, "apply", return_value=head):
+                self.assertEqual(results.fresh(self.base, repo, one, where), same)
+                self.assertEqual("7 → 0" in report.figures(self.base, repo), same)
 
 
 class Merge(Case):

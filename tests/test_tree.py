@@ -9,6 +9,7 @@ from unittest import mock
 from support import MERGED, USER_CONFIG, KernelCase, git, put
 
 # isort: split
+import fetch
 import locks
 import tree
 
@@ -130,6 +131,27 @@ class Apply(KernelCase):
         patch.write_text(patch.read_text().replace(" line 8\n", " line 8.0\n"))
         with self.fails(patch.name, "does not apply"):
             tree.apply(self.repo, self.base, [second])
+
+    def test_with_benchmark(self):
+        """The benchmark is compiled into the kernel, with the patches that it
+        takes, and the revision stays as it is; one that does not apply is told."""
+        scripts = self.dir / "um"
+        put(scripts / "hotpaths_bench.c", "int main;\n")
+        put(scripts / "soft-ipi.patch",
+            "--- a/fs/pipe.c\n+++ b/fs/pipe.c\n@@ -1,3 +1,3 @@\n-line 1\n+soft 1\n line 2\n line 3\n")
+        put(self.kdir / "kernel/Makefile", "obj-y = fork.o\n")
+        self.commit_kdir("Have a Makefile")
+        self.enterContext(mock.patch.object(tree, "UM", scripts))
+        self.enterContext(mock.patch.object(fetch, "verify", lambda *_: None))
+        shutil.rmtree(self.repo)
+        repo = self.imported()
+        commit = tree.with_benchmark(repo, "v9.1.2")
+        self.assertEqual(tree.with_benchmark(repo, "v9.1.2"), commit)
+        self.assertEqual(git("diff", "--name-only", "v9.1.2", commit, cwd=repo).split(),
+                         ["fs/pipe.c", "kernel/Makefile", "kernel/hotpaths_bench.c"])
+        self.assertIn("obj-y += hotpaths_bench.o", git("show", f"{commit}:kernel/Makefile", cwd=repo).splitlines())
+        with self.fails("patch"):
+            tree.with_benchmark(repo, "v9.1.2", scripts / "soft-ipi.patch")
 
     def test_variant(self):
         """A variant is the series with a patch on it, the same commit each

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What is measured for each topic: one module a topic, named after it, with a
-list MEASUREMENTS and the timed run TIMED."""
+list MEASUREMENTS, the run TIMED for machines on which time means something, and
+NATIVE, which takes the time under User-Mode Linux, or None."""
 
 from __future__ import annotations
 

@@ -131,6 +131,9 @@ def time_rows(run: Path) -> list[dict]:
     return [{**one, "evidence": "timed"} for one in delay_rows(run)]
 
 
+# User-Mode Linux has no per-VMA locks.
+NATIVE = None
+
 TIMED = Measurement("time", "bench", DELAYS, time_rows)
 
 MEASUREMENTS = [

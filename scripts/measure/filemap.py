@@ -8,7 +8,7 @@ from pathlib import Path
 import counters
 from process import Failure
 
-from measure import Measurement, json_lines, row
+from measure import Measurement, json_lines, native, row
 
 BENCH = "kselftest/regress/filemap/small_read_bench"
 # The benchmark's workers have a name of their own, so that what it does beside
@@ -132,6 +132,14 @@ def time_rows(run: Path) -> list[dict]:
         rows.append(row("read_p99", "ns", name, "timed", result["p99_ns"]))
     return rows
 
+
+NATIVE = native.measurement(
+    {f"{fs}, {size} B, {readers}": f"{op} {size} {cpus} {path}"
+     for fs, path in (("tmpfs", "/tmp/file"), ("ext4", "/tmp/ext4/file"))
+     for size in (1, 64, 256, 1024, 4096)
+     for readers, op, cpus in (("1 CPU", "pread", 1), ("2 CPUs, one page", "pread", 2),
+                               ("2 CPUs, a file each", "pread-own", 2))},
+    setup="ext4\nfiles /tmp/file\nfiles /tmp/ext4/file\n")
 
 TIMED = Measurement("time", "bench", TIMES, time_rows)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import counters
 from process import Failure
 
-from measure import Measurement, json_lines, row
+from measure import Measurement, json_lines, native, row
 
 LOCK = "pidmap_lock"
 BENCH = "kselftest/regress/pid/pid_alloc_bench"
@@ -127,6 +127,19 @@ def time_rows(run: Path) -> list[dict]:
         rows.append(row("op_p99", "ns", name, "timed", result["p99_ns"]))
     return rows
 
+
+def thread_rows(run: Path) -> list[dict]:
+    """Threads that are created and joined from user space, in one boot of
+    User-Mode Linux."""
+    return [row("throughput", "op/s", f"thread, created and joined, {result['procs']} at once", "timed-uml",
+                result["ops_per_s"]) for result in json_lines(run / "threads.json")]
+
+
+NATIVE = native.measurement(
+    {f"alloc_pid() and free_pid(){f' of {batch}' if batch > 1 else ''}, {cpus} CPU{'s'[:cpus - 1]}":
+     f"pid {batch} {cpus}" for batch in (1, 8, 32) for cpus in (1, 2)},
+    beside="".join(f"{BENCH} --op thread --procs {procs} --seconds 0.3 --json >> threads.json\n" for procs in (1, 2)),
+    others=thread_rows)
 
 TIMED = Measurement("time", "bench", TIMES, time_rows)
 

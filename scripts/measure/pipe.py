@@ -10,7 +10,7 @@ from pathlib import Path
 import counters
 from process import Failure
 
-from measure import Measurement, json_lines, row
+from measure import Measurement, json_lines, native, row
 
 LOCK = "&pipe->mutex"
 # What conditions call the sizes of messages.
@@ -223,6 +223,12 @@ def time_rows(run: Path) -> list[dict]:
         rows.append(row("write_p99", "ns", condition, "timed", result["p99_ns"]))
     return rows
 
+
+NATIVE = native.measurement(
+    {f"{SIZES[size]}, write then read": f"pair {size}" for size in (1, 64, 4096, 65536)}
+    | {f"{SIZES[size]}, {writers} writer{'s'[:writers - 1]}, {readers} reader{'s'[:readers - 1]}":
+       f"pipe {size} {writers} {readers}"
+       for writers, readers in ((1, 1), (2, 2), (5, 10)) for size in (64, 4096, 65536, 1048576)})
 
 TIMED = Measurement("time", "bench", TIMES, time_rows)
 

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Time that passes within a kernel of User-Mode Linux, which runs natively.
+
+The benchmark is in the kernel (scripts/um/hotpaths_bench.c), since a system call
+takes far longer there than what is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from process import Failure
+
+from measure import Measurement, row
+
+MILLISECONDS = 150      # for each row
+FILE_BYTES = 65536      # of each file that is read
+FILES = 2               # that are there for readers with one of their own
+
+PRELUDE = f"""
+set -e
+bench() {{
+	echo "{MILLISECONDS} $*" > /proc/hotpaths_bench
+	echo "$(cat /proc/hotpaths_bench) $*" >> native.txt
+}}
+files() {{
+	head -c {FILE_BYTES} /dev/zero > "$1"
+	for number in $(seq 0 {FILES - 1}); do cp "$1" "$1.$number"; done
+	cat "$1"* > /dev/null
+}}
+ext4() {{
+	truncate -s 64M /tmp/ext4.img
+	PATH=$PATH:/usr/sbin:/sbin mkfs.ext4 -q -F /tmp/ext4.img
+	mkdir /tmp/ext4
+	mount -o loop,noatime /tmp/ext4.img /tmp/ext4
+}}
+"""
+
+
+def measured(run: Path) -> dict[str, float]:
+    """Operations per second in the run's directory @run, by what was asked of
+    the benchmark."""
+    found = {}
+    for line in (run / "native.txt").read_text().splitlines():
+        operations, nanoseconds, what = line.split(" ", 2)
+        if not int(operations):
+            raise Failure(f"nothing was done in '{what}' of {run}: look at the guest's log beside it")
+        found[what] = int(operations) / int(nanoseconds) * 1e9
+    return found
+
+
+def measurement(conditions: dict[str, str], setup: str = "", beside: str = "",
+                others: Callable[[Path], list[dict]] = lambda _run: []) -> Measurement:
+    """The measurement of @conditions: what a row is called, to what is asked of
+    the benchmark.  @setup: shell that makes what these need; @beside: shell that
+    measures @others, which are rows of the run's directory."""
+    def rows(run: Path) -> list[dict]:
+        """The rows of one boot."""
+        found = measured(run)
+        return [row("throughput", "op/s", condition, "timed-uml", found[what])
+                for condition, what in conditions.items()] + others(run)
+
+    script = PRELUDE + setup + "\n".join(f"bench {what}" for what in conditions.values()) + "\n" + beside
+    return Measurement("time under User-Mode Linux", "um-time", script, rows)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Read the results of reference runs, and tell whether they are of the series as
+they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from model import ROOT, Base, Topic
+from process import Failure
+from tree import apply, code_of
+
+# What a row of summary.json has to have, and the kinds of evidence.
+KEYS = ("topic", "metric", "unit", "condition", "evidence", "values")
+EVIDENCE = {
+    "counter": "Counters",
+    "icount": "Instructions",
+    "delay": "Waiting for a slow device",
+    "timed-uml": "Time under User-Mode Linux",
+    "timed": "Time",
+}
+# Units of which more is better.
+MORE_IS_BETTER = ("op/s", "per s", "of 1000 messages")
+
+
+def read_summary(path: Path) -> list[dict]:
+    """The rows of the summary.json at @path; Failure for what is no row."""
+    try:
+        rows = json.loads(path.read_text())
+    except ValueError as err:
+        raise Failure(f"cannot read {path} ({err}): 'make bench' writes it again") from err
+    if not isinstance(rows, list):
+        raise Failure(f"{path} is no list of rows: 'make bench' writes it again")
+    for number, row in enumerate(rows, 1):
+        missing = [key for key in KEYS if key not in row] if isinstance(row, dict) else KEYS
+        if missing:
+            raise Failure(f"{path}, row {number}, has no '{missing[0]}': 'make bench' writes it again")
+        if row["evidence"] not in EVIDENCE:
+            raise Failure(f"{path}, row {number}, has the evidence '{row['evidence']}': there are "
+                          f"{', '.join(EVIDENCE)}")
+        if not isinstance(row["values"], dict) or "/" in str(row["metric"]):
+            raise Failure(f"{path}, row {number}, has values or a metric that no report can be made of: 'make bench' "
+                          "writes it again")
+    return rows
+
+
+def change(row: dict) -> float | None:
+    """The change of @row from the baseline to the series as a part of the
+    baseline, or None where one of them is not there or is nothing."""
+    before, after = row["values"].get("baseline"), row["values"].get("patched")
+    if before is None or after is None or not before:
+        return None
+    return after / before - 1
+
+
+def worse(row: dict) -> float:
+    """By what part of the baseline @row got worse; less than 0 if it got
+    better, and 0 where nothing can be said."""
+    if "statistics" in row and row["statistics"]["verdict"] == "no difference seen":
+        return 0
+    moved = change(row) or 0
+    return -moved if row["unit"] in MORE_IS_BETTER else moved
+
+
+def newest(base: Base, topic: Topic) -> Path | None:
+    """The newest results directory of @base that has @topic, or None."""
+    found = sorted((ROOT / "results" / base.name).glob(f"*/environment-{topic.name}.json"))
+    return found[-1].parent if found else None
+
+
+def fresh(base: Base, repo: Path, topic: Topic, results: Path) -> bool:
+    """Whether the figures of @topic in the directory @results are of its series
+    for @base as it is: but for pages, tools and who maintains what."""
+    kernels = json.loads((results / f"environment-{topic.name}.json").read_text())["kernels"]
+    codes = {kernel.get("code") for kernel in kernels if kernel.get("side") == "patched"}
+    return code_of(repo, apply(repo, base, [topic])) in codes

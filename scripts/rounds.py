@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Time two kernels, and the first of them again, by boots in random order."""
+
+import random
+from collections.abc import Callable
+
+import stats
+from process import say
+
+# The baseline against itself is what a ratio has to be clear of.
+SIDES = ("baseline", "patched", "again")
+# Rounds between two looks whether the figures are precise enough.
+LOOK = 5
+
+
+def cells_of(boots: list[tuple[str, list[dict]]]) -> dict[tuple, dict]:
+    """The rows of @boots, side and rows of each, by metric and condition: one
+    with the values of each side in the order of the boots."""
+    cells: dict[tuple, dict] = {}
+    for side, rows in boots:
+        for row in rows:
+            cell = cells.setdefault((row["metric"], row["condition"]), {**row, "boots": {}})
+            cell["boots"].setdefault(side, []).append(row["value"])
+    return cells
+
+
+def precise(cells: list[dict]) -> bool:
+    """Whether the ratios of all @cells are."""
+    return all(stats.precise(cell["boots"]["baseline"], cell["boots"]["patched"]) for cell in cells)
+
+
+def rounds(boot: Callable[[str, int], list[dict]], least: int, most: int, what: str) -> list[dict]:
+    """The cells of at least @least rounds, and of no more than @most, if the
+    intervals of all ratios come within 5 % before.  @boot boots the kernel of a
+    side in round N and returns its rows; in each round all sides are booted, in
+    random order, and the first round is thrown away, in which caches of the host
+    are cold.  @what is measured, for progress."""
+    order = random.Random(1)
+    boots = []
+    for number in range(most + 1):
+        sides = order.sample(SIDES, len(SIDES))
+        say(f"bench: {what}, round {number} of {least} to {most}: {', '.join(sides)}")
+        found = [(side, boot(side, number)) for side in sides]
+        if number:
+            boots += found
+        if number >= least and not (number - least) % LOOK and precise(list(cells_of(boots).values())):
+            break
+    return list(cells_of(boots).values())
+
+
+def compared(cells: list[dict], topic: str, remark: str = "") -> list[dict]:
+    """@cells as rows of summary.json about @topic; @remark is added to what each
+    is of."""
+    rows = []
+    for cell in cells:
+        found = stats.compare(*(cell["boots"][side] for side in SIDES), more=cell["unit"].endswith("/s"))
+        rows.append({"topic": topic, "metric": cell["metric"], "unit": cell["unit"],
+                     "condition": cell["condition"] + remark, "evidence": cell["evidence"],
+                     "values": found["medians"], "statistics": found})
+    return rows

@@ -185,7 +185,7 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
     kernels = [(name, compared[name], image) for config in configs
                for name, image in build_sides(topic, compared, config).items()]
     if args.timed or accel == "kvm":
-        measurement = replace(measures(topic).TIMED, cpus=args.cpus)
+        measurement = replace(measures(topic).TIMED.measurement(), cpus=args.cpus)
         images = build_sides(topic, {side: compared[side] for side in ("baseline", "patched")}, measurement.config)
         rows += timed(topic, measurement, images, tests, accel, boots, raw)
     native = measures(topic).NATIVE

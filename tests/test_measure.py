@@ -2,6 +2,8 @@
 """The rows of the measurements, from small traces made by hand."""
 
 import json
+import subprocess
+from pathlib import Path
 
 from support import Case, put
 
@@ -263,9 +265,8 @@ class Pid(Case):
 
     def test_times(self):
         """Throughput and latency, by operation and processes."""
-        put(self.dir / "times.json", json.dumps({"op": "thread", "procs": 8, "ops_per_s": 10.5, "p50_ns": 3,
-                                                 "p99_ns": 4}) + "\n")
-        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in pid.time_rows(self.dir)],
+        result = {"op": "thread", "procs": 8, "ops_per_s": 10.5, "p50_ns": 3, "p99_ns": 4}
+        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in pid.time_rows([result])],
                          [("throughput", "thread, 8 processes", 10.5), ("op_p50", "thread, 8 processes", 3.0),
                           ("op_p99", "thread, 8 processes", 4.0)])
 
@@ -324,9 +325,8 @@ class Filemap(Case):
 
     def test_times(self):
         """Bandwidth and latency, by size, threads and files."""
-        put(self.dir / "times.json", json.dumps({"size": 64, "threads": 4, "files": "different", "mb_per_s": 10.5,
-                                                 "p50_ns": 3, "p99_ns": 4}) + "\n")
-        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in filemap.time_rows(self.dir)],
+        result = {"size": 64, "threads": 4, "files": "different", "mb_per_s": 10.5, "p50_ns": 3, "p99_ns": 4}
+        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in filemap.time_rows([result])],
                          [("throughput", "64B, 4 threads, different files", 10.5),
                           ("read_p50", "64B, 4 threads, different files", 3.0),
                           ("read_p99", "64B, 4 threads, different files", 4.0)])
@@ -387,13 +387,47 @@ class Fault(Case):
         """What the neighbour, the bystander and the faults wait for, the
         neighbour first; nobody who is not there has a row."""
         other = {f"{who}_{what}": 0 for who in ("neighbour", "bystander") for what in ("ops", "p50_ns", "p99_ns")}
-        put(self.dir / "delays.json", "".join(json.dumps({**other, **result}) + "\n" for result in (
+        put(self.dir / "times.json", "".join(json.dumps({**other, **result}) + "\n" for result in (
             {"mode": "swap", "neighbour": "none", "p99_ns": 2e7, "faults_per_s": 9.5},
             {"mode": "file", "neighbour": "fork", "p99_ns": 3e7, "faults_per_s": 8, "neighbour_ops": 5,
              "neighbour_p50_ns": 1e6, "neighbour_p99_ns": 4e6, "bystander_ops": 1, "bystander_p99_ns": 5e5})))
-        rows = [(one["metric"], one["condition"].split(", 8 ")[0], one["value"]) for one in fault.delay_rows(self.dir)]
+        found = fault.delay_rows(self.dir)
+        self.assertEqual({one["condition"].split(", ", 2)[2] for one in found}, {"8 threads, 20 ms a request"})
+        rows = [(one["metric"], one["condition"].split(", 8 ")[0], one["value"]) for one in found]
         self.assertEqual(rows, [("neighbour_p50", "file, fork", 1.0), ("neighbour_p99", "file, fork", 4.0),
                                 ("bystander_p50", "file, fork", 0.0), ("bystander_p99", "file, fork", 0.5),
                                 ("fault_p99", "swap, none", 20.0), ("fault_p99", "file, fork", 30.0),
                                 ("faults", "swap, none", 9.5), ("faults", "file, fork", 8.0)])
-        self.assertEqual({one["evidence"] for one in fault.time_rows(self.dir)}, {"timed"})
+        self.assertEqual({one["evidence"] for one in found}, {"delay"})
+        self.assertEqual({one["evidence"] for one in fault.TIMED.guest_rows(self.dir)}, {"timed"})
+
+
+class Timed(Case):
+    """What is timed, as measure.Timing has it."""
+
+    def test_script(self):
+        """A guest runs every case of each topic for three seconds, in its own
+        directory, after what makes that."""
+        for module, program, case in (
+                (pid, "pid/pid_alloc_bench", "--op vfork --procs 20 --seconds 3 --json"),
+                (pipe, "pipe/pipe_load", "-w 5 -r 10 --sizes 64K --pipe-size 1M --seconds 3 --memory-pressure --json"),
+                (filemap, "filemap/small_read_bench",
+                 "--dir /tmp/ext4 --sizes 256 --file-size 4096 --threads 2 --same --seconds 3 --json"),
+                (fault, "fault/fault_retry_bench", "--dir /tmp/slow --mode random --threads 8 --neighbour fork "
+                 "--bystander --pause 2000 --file-size 2M --seconds 3 --json")):
+            with self.subTest(program=program):
+                script = module.TIMED.measurement().script
+                self.assertIn(f"kselftest/regress/{program} {case} >> times.json\n", script)
+                self.assertEqual(script.count(" >> times.json"), len(module.TIMED.cases))
+                self.assertNotIn("{", script.split("set -e\nkselftest")[1])
+                done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("mkfs.$fs", filemap.TIMED.script())
+
+    def test_argv(self):
+        """On a host, the same case runs elsewhere, for another time, and a
+        directory may have blanks."""
+        self.assertEqual(filemap.TIMED.argv(filemap.TIMED.cases[0], Path("/p"), 0.5, Path("/a b"))[:3],
+                         ["/p/filemap/small_read_bench", "--dir", "/a b"])
+        self.assertEqual(pid.TIMED.argv(pid.TIMED.cases[0], Path("/p"), 0.5, Path("/a b")),
+                         ["/p/pid/pid_alloc_bench", "--op", "thread", "--procs", "1", "--seconds", "0.5", "--json"])

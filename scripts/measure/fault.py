@@ -8,7 +8,7 @@ from pathlib import Path
 import counters
 from process import Failure
 
-from measure import Measurement, json_lines, row
+from measure import DIRECTORY, DURATION, Measurement, Timing, json_lines, row
 
 BENCH = "kselftest/regress/fault/fault_retry_bench"
 EVENT = "mmap_lock_acquire_returned"
@@ -25,7 +25,6 @@ COUNTED_THREADS = 4
 COUNTED_MS = 5          # that the device takes for each request
 THREADS = 8             # that fault while the neighbour is timed
 DELAY_MS = 20
-SECONDS = 3
 
 
 def slow(milliseconds: int) -> str:
@@ -58,19 +57,11 @@ for mode in {' '.join(MODES)}; do
 done
 """
 # In small files, or else a round of random faults takes half a minute.
-DELAYS = slow(DELAY_MS) + f"""
-delays() {{
-	{BENCH} --dir /tmp/slow --mode $1 --threads {THREADS} --neighbour $2 --bystander --pause 2000 \\
-		--file-size $3 --seconds {SECONDS} --json >> delays.json
-}}
-for neighbour in none {' '.join(NEIGHBOURS)}; do
-	delays file $neighbour 32M
-	delays random $neighbour 2M
-	delays swap $neighbour 32M
-done
-delays memcg none 32M
-delays memcg fork 32M
-"""
+TIMES = tuple(f"--dir {DIRECTORY} --mode {mode} --threads {THREADS} --neighbour {neighbour} --bystander --pause 2000 "
+              f"--file-size {size} --seconds {DURATION}" for mode, neighbour, size in
+              [(mode, neighbour, size) for neighbour in ("none", *NEIGHBOURS)
+               for mode, size in (("file", "32M"), ("random", "2M"), ("swap", "32M"))]
+              + [("memcg", "none", "32M"), ("memcg", "fork", "32M")])
 
 
 def reads(path: Path) -> int:
@@ -110,33 +101,36 @@ def counter_rows(run: Path) -> list[dict]:
     return sorted(rows, key=lambda one: (one["metric"] != "mmap_lock_reads_per_io_fault", one["metric"]))
 
 
-def delay_rows(run: Path) -> list[dict]:
+def time_rows(results: list[dict]) -> list[dict]:
     """What a neighbour waits for who changes the address space, a bystander who
     faults elsewhere in it, and those who wait for the device."""
     rows = []
-    for result in json_lines(run / "delays.json"):
-        name = f"{MODES[result['mode']]}, {result['neighbour']}, {THREADS} threads, {DELAY_MS} ms a request"
+    for result in results:
+        name = f"{MODES[result['mode']]}, {result['neighbour']}, {THREADS} threads"
         for who in ("neighbour", "bystander"):
             if result[f"{who}_ops"]:
-                rows += [row(f"{who}_{percentile}", "ms", name, "delay", result[f"{who}_{percentile}_ns"] / 1e6)
+                rows += [row(f"{who}_{percentile}", "ms", name, "timed", result[f"{who}_{percentile}_ns"] / 1e6)
                          for percentile in ("p50", "p99")]
-        rows.append(row("fault_p99", "ms", name, "delay", result["p99_ns"] / 1e6))
-        rows.append(row("faults", "per s", name, "delay", result["faults_per_s"]))
+        rows.append(row("fault_p99", "ms", name, "timed", result["p99_ns"] / 1e6))
+        rows.append(row("faults", "per s", name, "timed", result["faults_per_s"]))
     # The neighbour first, and a metric at a time.
     return sorted(rows, key=lambda one: (not one["metric"].startswith("neighbour"), one["metric"]))
 
 
-def time_rows(run: Path) -> list[dict]:
-    """The same of one boot of a machine on which time means something."""
-    return [{**one, "evidence": "timed"} for one in delay_rows(run)]
+TIMED = Timing("fault/fault_retry_bench", TIMES, "faults", time_rows, slow(DELAY_MS), "/tmp/slow",
+               f", {DELAY_MS} ms a request")
 
 
 # User-Mode Linux has no per-VMA locks.
 NATIVE = None
 
-TIMED = Measurement("time", "bench", DELAYS, time_rows)
+def delay_rows(run: Path) -> list[dict]:
+    """The same in an emulated guest, where waiting for a slow device is what
+    time tells."""
+    return [{**one, "evidence": "delay"} for one in TIMED.guest_rows(run)]
+
 
 MEASUREMENTS = [
     Measurement("reads of the mmap_lock", "trace", COUNTERS, counter_rows),
-    Measurement("waiting for a slow device", "trace", DELAYS, delay_rows),
+    Measurement("waiting for a slow device", "trace", TIMED.script(), delay_rows),
 ]

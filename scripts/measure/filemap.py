@@ -8,7 +8,7 @@ from pathlib import Path
 import counters
 from process import Failure
 
-from measure import Measurement, json_lines, native, row
+from measure import DIRECTORY, DURATION, Measurement, Timing, json_lines, native, row
 
 BENCH = "kselftest/regress/filemap/small_read_bench"
 # The benchmark's workers have a name of their own, so that what it does beside
@@ -56,14 +56,8 @@ for how in truncate dontneed; do
 	{BENCH} --dir /tmp/ext4 --delete=$how --file-size {SMALL},{LARGE} --count {DELETED} --json >> deleted.json
 done
 """
-TIMES = MOUNT + f"""
-for threads in 1 2 4; do
-	for files in same different; do
-		{BENCH} --dir /tmp/ext4 --sizes 64,256,4096 --file-size {SMALL} --threads $threads --$files \\
-			--seconds 3 --json >> times.json
-	done
-done
-"""
+TIMES = tuple(f"--dir {DIRECTORY} --sizes {size} --file-size {SMALL} --threads {threads} --{files} --seconds {DURATION}"
+              for threads in (1, 2, 4) for files in ("same", "different") for size in (64, 256, 4096))
 
 
 def size_name(size: int) -> str:
@@ -121,10 +115,10 @@ def instruction_rows(run: Path) -> list[dict]:
     return rows
 
 
-def time_rows(run: Path) -> list[dict]:
-    """Bandwidth and latency of one boot, by threads and size."""
+def time_rows(results: list[dict]) -> list[dict]:
+    """Bandwidth and latency, by threads and size."""
     rows = []
-    for result in json_lines(run / "times.json"):
+    for result in results:
         name = (f"{size_name(result['size'])}, {result['threads']} threads, {result['files']} file"
                 + ("s" if result["files"] == "different" else ""))
         rows.append(row("throughput", "MB/s", name, "timed", result["mb_per_s"]))
@@ -141,7 +135,7 @@ NATIVE = native.measurement(
                                ("2 CPUs, a file each", "pread-own", 2))},
     setup="ext4\nfiles /tmp/file\nfiles /tmp/ext4/file\n")
 
-TIMED = Measurement("time", "bench", TIMES, time_rows)
+TIMED = Timing("filemap/small_read_bench", TIMES, "ops", time_rows, MOUNT, "/tmp/ext4")
 
 MEASUREMENTS = [
     Measurement("writes to the reference count", "trace", COUNTERS, counter_rows),

@@ -10,7 +10,7 @@ from pathlib import Path
 import counters
 from process import Failure
 
-from measure import Measurement, json_lines, native, row
+from measure import DURATION, Measurement, Timing, json_lines, native, row
 
 LOCK = "pidmap_lock"
 BENCH = "kselftest/regress/pid/pid_alloc_bench"
@@ -46,12 +46,8 @@ for again in 1 2 3; do
 done
 """
 
-TIMES = f"""
-set -e
-for procs in 1 2 8 20; do
-	{BENCH} --op thread,vfork --procs $procs --seconds 3 --json >> times.json
-done
-"""
+TIMES = tuple(f"--op {op} --procs {procs} --seconds {DURATION}"
+              for procs in (1, 2, 8, 20) for op in ("thread", "vfork"))
 
 
 def condition(op: str, level: int) -> str:
@@ -117,10 +113,10 @@ def instruction_rows(run: Path) -> list[dict]:
     return [row("insn_per_op", "instructions", name, "icount", value) for name, value in best.items()]
 
 
-def time_rows(run: Path) -> list[dict]:
-    """Operations per second and latency of one boot, by processes."""
+def time_rows(results: list[dict]) -> list[dict]:
+    """Operations per second and latency, by processes."""
     rows = []
-    for result in json_lines(run / "times.json"):
+    for result in results:
         name = f"{result['op']}, {result['procs']} processes"
         rows.append(row("throughput", "op/s", name, "timed", result["ops_per_s"]))
         rows.append(row("op_p50", "ns", name, "timed", result["p50_ns"]))
@@ -141,7 +137,7 @@ NATIVE = native.measurement(
     beside="".join(f"{BENCH} --op thread --procs {procs} --seconds 0.3 --json >> threads.json\n" for procs in (1, 2)),
     others=thread_rows)
 
-TIMED = Measurement("time", "bench", TIMES, time_rows)
+TIMED = Timing("pid/pid_alloc_bench", TIMES, "ops", time_rows)
 
 MEASUREMENTS = [
     Measurement("acquisitions of pidmap_lock", "trace", COUNTERS, counter_rows),

@@ -10,7 +10,7 @@ from pathlib import Path
 import counters
 from process import Failure
 
-from measure import Measurement, json_lines, native, row
+from measure import DURATION, Measurement, Timing, json_lines, native, row
 
 LOCK = "&pipe->mutex"
 # What conditions call the sizes of messages.
@@ -87,14 +87,9 @@ set -e
 """
 
 
-TIMES = f"""
-set -e
-for case in "1 1" "1 10" "5 1" "5 10"; do
-	set -- $case
-	{BENCH} -w $1 -r $2 --sizes 64K --pipe-size 1M --seconds 3 --json >> times.json
-done
-{BENCH} -w 5 -r 10 --sizes 64K --pipe-size 1M --seconds 3 --memory-pressure --json >> times.json
-"""
+TIMES = tuple(f"-w {writers} -r {readers} --sizes 64K --pipe-size 1M --seconds {DURATION}{more}"
+              for writers, readers, more in ((1, 1, ""), (1, 10, ""), (5, 1, ""), (5, 10, ""),
+                                             (5, 10, " --memory-pressure")))
 
 
 def instruction_rows(run: Path) -> list[dict]:
@@ -213,10 +208,10 @@ def section_rows(run: Path) -> list[dict]:
     return rows
 
 
-def time_rows(run: Path) -> list[dict]:
-    """Throughput and write latency of one boot, by writers and readers."""
+def time_rows(results: list[dict]) -> list[dict]:
+    """Throughput and write latency, by writers and readers."""
     rows = []
-    for result in json_lines(run / "times.json"):
+    for result in results:
         condition = f"{result['writers']}w{result['readers']}r" + (" pressure" if result["pressure"] else "")
         rows.append(row("throughput", "MB/s", condition, "timed", result["mb_per_s"]))
         rows.append(row("write_p50", "ns", condition, "timed", result["p50_ns"]))
@@ -230,7 +225,7 @@ NATIVE = native.measurement(
        f"pipe {size} {writers} {readers}"
        for writers, readers in ((1, 1), (2, 2), (5, 10)) for size in (64, 4096, 65536, 1048576)})
 
-TIMED = Measurement("time", "bench", TIMES, time_rows)
+TIMED = Timing("pipe/pipe_load", TIMES, "writes", time_rows)
 
 MEASUREMENTS = [
     Measurement("pages under the mutex", "trace", COUNTERS, counter_rows),

@@ -15,12 +15,14 @@ fresh = $(if $(FRESH),--fresh)
 need-topic = $(if $(TOPIC),,$(error give a topic, for instance 'make $@ TOPIC=pipe'))
 step = @$(PYTHON) scripts/$(1).py
 
-.PHONY: help install bench check check-full knockout tree export lint shell mail report clean
+.PHONY: help install bench bench-host bench-compare check check-full knockout tree export lint shell mail report clean
 
 help:
 	@echo "hotpaths: patch series for the Linux kernel, and their proof"
 	@echo
 	@echo "  make bench [TOPIC=pipe]      build baseline and patched, boot both, print the comparison"
+	@echo "  make bench-host SAVE=name    time the benchmarks on the kernel that is booted now; once for each boot"
+	@echo "  make bench-compare A=name B=name   compare two kernels that bench-host has measured"
 	@echo "  make check                   before each commit: patches, tests in two guests, touched objects"
 	@echo "  make check-full              everything, on every base; takes hours"
 	@echo "  make knockout TOPIC=filemap   see race tests fail where parts of the series are left out"
@@ -36,6 +38,7 @@ help:
 	@echo "  BASE=v7.3                    a base of bases.toml"
 	@echo "  KDIR=dir                     your own kernel tree instead of a download"
 	@echo "  ACCEL=auto|kvm|tcg CPUS=n TIMED=1 BOOTS=n OUT=dir      for make bench"
+	@echo "  DIR=dir DURATION=1 ROUNDS=3  for make bench-host: where to make files, seconds a run, runs of each"
 	@echo "  CONFIG=trace|debug|bench                       for make shell"
 	@echo "  KDIR=clone VERSION=2 PREFIX='PATCH mm-new' ASSISTED_BY='...' IN_REPLY_TO=id    for make mail"
 	@echo "  FRESH=1                      for make check, check-full and lint: do also what was seen to pass"
@@ -47,6 +50,16 @@ install:
 bench:
 	$(call step,bench) $(base) $(topic) $(call given,ACCEL,--accel) $(call given,CPUS,--cpus) \
 		$(if $(TIMED),--timed) $(call given,BOOTS,--boots) $(call given,OUT,--out)
+
+bench-host:
+	$(if $(SAVE),,$(error give the kernel a name, for instance 'make bench-host SAVE=base'))
+	$(call step,benchhost) --save "$$SAVE" $(topic) $(call given,DIR,--dir) \
+		$(call given,DURATION,--duration) $(call given,ROUNDS,--rounds)
+
+bench-compare:
+	$(if $(A),$(if $(B),,$(error give two names: 'make bench-compare A=base B=patched')),$(error \
+		give two names: 'make bench-compare A=base B=patched'))
+	$(call step,comparehost) -a "$$A" -b "$$B"
 
 check check-full:
 	$(call step,check) $(base) $(call given,ACCEL,--accel) $(fresh) $(call given,MINUTES,--minutes) \

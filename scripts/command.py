@@ -28,8 +28,9 @@ def arguments(description: str, base: bool = True, topics: str = "", accel: bool
     if topics == "one":
         parser.add_argument("--topic", type=find_topic, required=True, help="a directory of patches/")
     elif topics:
-        parser.add_argument("--topic", type=find_topic, action="append",
-                            help="default: every topic that has a series for the base")
+        # "pipe pid" names two.
+        parser.add_argument("--topic", type=lambda names: [find_topic(name) for name in names.split()],
+                            action="extend", help="one or more (default: all)")
     if accel:
         parser.add_argument("--accel", default="auto", choices=("auto", "kvm", "tcg"), help="default: %(default)s")
     if fresh:

@@ -74,5 +74,41 @@ class Compare(unittest.TestCase):
         self.assertFalse(stats.precise(BASELINE, [60.0, 100.0, 80.0, 120.0]))
 
 
+class TwoSides(unittest.TestCase):
+    """stats.two_sides() and stats.verdict()."""
+
+    def test_verdicts(self):
+        """A gain or a loss only where the interval is clear of 1: which of them
+        depends on whether more is better."""
+        found = stats.two_sides(BASELINE, PATCHED)
+        self.assertEqual((found["medians"], found["boots"]), ((100.1, 80.1), (7, 7)))
+        self.assertEqual(found["interval"], stats.ratio_interval(BASELINE, PATCHED))
+        self.assertEqual([stats.verdict(found, more) for more in (True, False)], [stats.LOSS, stats.GAIN])
+        found = stats.two_sides(PATCHED, BASELINE)
+        self.assertEqual([stats.verdict(found, more) for more in (True, False)], [stats.GAIN, stats.LOSS])
+        found = stats.two_sides(BASELINE, BASELINE[::-1])
+        self.assertEqual([stats.verdict(found, more) for more in (True, False)], [stats.NO_DIFFERENCE] * 2)
+
+    def test_few_boots(self):
+        """One boot has no interval; few of them call nothing a gain, however far
+        the sides are apart."""
+        found = stats.two_sides([10.0], [1.0, 1.0, 1.0, 1.0, 1.0])
+        self.assertEqual((found["ratio"], found["interval"], found["p"]), (0.1, None, None))
+        self.assertEqual(stats.verdict(found, False), stats.TOO_FEW)
+        few = stats.LEAST_BOOTS - 1
+        found = stats.two_sides(BASELINE[:few], PATCHED[:few])
+        self.assertLess(found["interval"][1], 1)
+        self.assertEqual(stats.verdict(found, False), stats.TOO_FEW)
+        found = stats.two_sides(BASELINE[:few + 1], PATCHED[:few + 1])
+        self.assertEqual(stats.verdict(found, False), stats.GAIN)
+
+    def test_zero(self):
+        """What is nothing on the first side has no ratio, and no verdict."""
+        found = stats.two_sides([0.0] * 6, [1.0] * 6)
+        self.assertEqual((found["ratio"], found["interval"]), (None, None))
+        self.assertEqual(stats.verdict(found, True), stats.NO_DIFFERENCE)
+        self.assertEqual(stats.two_sides([1.0] * 6, [0.0] * 6)["interval"], (0.0, 0.0))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -57,7 +57,8 @@ for mode in {' '.join(MODES)}; do
 done
 """
 # In small files, or else a round of random faults takes half a minute.
-TIMES = tuple(f"--dir {DIRECTORY} --mode {mode} --threads {THREADS} --neighbour {neighbour} --bystander --pause 2000 "
+TIMES = tuple(("" if mode == "swap" else f"--dir {DIRECTORY} ") +
+              f"--mode {mode} --threads {THREADS} --neighbour {neighbour} --bystander --pause 2000 "
               f"--file-size {size} --seconds {DURATION}" for mode, neighbour, size in
               [(mode, neighbour, size) for neighbour in ("none", *NEIGHBOURS)
                for mode, size in (("file", "32M"), ("random", "2M"), ("swap", "32M"))]

@@ -8,7 +8,7 @@ import stats
 from command import arguments, run
 from machine import config_differences, differences
 from process import Failure
-from report import change, number
+from report import number
 
 # How many options of two configurations that differ are named.
 NAMED = 12
@@ -53,16 +53,14 @@ def cells(boots: list[dict]) -> dict[tuple, dict]:
 
 def compared(a: list[dict], b: list[dict]) -> list[dict]:
     """A row for each that both runs have, in the order of @a: 'topic',
-    'evidence', 'metric', 'condition', 'unit', what stats.two_sides() finds, and
-    its 'verdict'."""
+    'evidence', 'metric', 'condition', 'unit', and what stats.two_sides() finds."""
     before, after = cells(a), cells(b)
     rows = []
     for key, cell in before.items():
         if key in after:
-            found = stats.two_sides(cell["values"], after[key]["values"])
             rows.append({**dict(zip(("topic", "evidence", "metric", "condition"), key, strict=True)),
-                         "unit": cell["unit"], **found,
-                         "verdict": stats.verdict(found, more_is_better(cell["unit"]))})
+                         "unit": cell["unit"],
+                         **stats.two_sides(cell["values"], after[key]["values"], more_is_better(cell["unit"]))})
     return rows
 
 
@@ -76,7 +74,7 @@ def table(rows: list[dict], a: str, b: str) -> list[str]:
         interval = row["interval"]
         lines.append("| " + " | ".join([
             f"`{row['metric']}`", row["condition"], number(one), number(other),
-            change({"baseline": one, "patched": other}),
+            "n/a" if row["ratio"] is None else f"{(row['ratio'] - 1) * 100:+.1f} %",
             f"{ratio} [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else f"{ratio}, no interval",
             "{} and {}".format(*row["boots"]), row["verdict"], row["unit"]]) + " |")
     return lines

@@ -353,7 +353,7 @@ class Compared(HostCase):
         text = self.output("base", "patched")
         self.assertRegex(text, r"`throughput` \| thread \| 100 \| 120 \| \+20\.0 % \| 1\.200 \[1\.\d+, 1\.\d+\] "
                                r"\| 5 and 5 \| gain \| op/s")
-        self.assertRegex(text, r"same \| 102 \| 102 \| 0 % \| 1\.000 \[0\.\d+, 1\.\d+\] \| 5 and 5 \| no difference")
+        self.assertRegex(text, r"same \| 102 \| 102 \| \+0\.0 % \| 1\.000 \[0\.\d+, 1\.\d+\] \| 5 and 5 \| no")
         self.assertIn("2 rows: 1 gain, 0 loss, 1 no difference seen, 0 too few boots.", text)
         self.assertNotIn("by turns", text)
         self.assertIn("0 gain, 1 loss", self.output("patched", "base"))

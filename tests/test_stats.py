@@ -75,39 +75,38 @@ class Compare(unittest.TestCase):
 
 
 class TwoSides(unittest.TestCase):
-    """stats.two_sides() and stats.verdict()."""
+    """stats.two_sides()."""
+
+    def verdicts(self, a: list[float], b: list[float]) -> list[str]:
+        """What is said of @b where more is better, and where less is."""
+        return [stats.two_sides(a, b, more)["verdict"] for more in (True, False)]
 
     def test_verdicts(self):
         """A gain or a loss only where the interval is clear of 1: which of them
         depends on whether more is better."""
-        found = stats.two_sides(BASELINE, PATCHED)
+        found = stats.two_sides(BASELINE, PATCHED, True)
         self.assertEqual((found["medians"], found["boots"]), ((100.1, 80.1), (7, 7)))
         self.assertEqual(found["interval"], stats.ratio_interval(BASELINE, PATCHED))
-        self.assertEqual([stats.verdict(found, more) for more in (True, False)], [stats.LOSS, stats.GAIN])
-        found = stats.two_sides(PATCHED, BASELINE)
-        self.assertEqual([stats.verdict(found, more) for more in (True, False)], [stats.GAIN, stats.LOSS])
-        found = stats.two_sides(BASELINE, BASELINE[::-1])
-        self.assertEqual([stats.verdict(found, more) for more in (True, False)], [stats.NO_DIFFERENCE] * 2)
+        self.assertEqual(self.verdicts(BASELINE, PATCHED), [stats.LOSS, stats.GAIN])
+        self.assertEqual(self.verdicts(PATCHED, BASELINE), [stats.GAIN, stats.LOSS])
+        self.assertEqual(self.verdicts(BASELINE, BASELINE[::-1]), [stats.NO_DIFFERENCE] * 2)
 
     def test_few_boots(self):
         """One boot has no interval; few of them call nothing a gain, however far
         the sides are apart."""
-        found = stats.two_sides([10.0], [1.0, 1.0, 1.0, 1.0, 1.0])
-        self.assertEqual((found["ratio"], found["interval"], found["p"]), (0.1, None, None))
-        self.assertEqual(stats.verdict(found, False), stats.TOO_FEW)
+        found = stats.two_sides([10.0], [1.0, 1.0, 1.0, 1.0, 1.0], False)
+        self.assertEqual((found["ratio"], found["interval"], found["verdict"]), (0.1, None, stats.TOO_FEW))
         few = stats.LEAST_BOOTS - 1
-        found = stats.two_sides(BASELINE[:few], PATCHED[:few])
+        found = stats.two_sides(BASELINE[:few], PATCHED[:few], False)
         self.assertLess(found["interval"][1], 1)
-        self.assertEqual(stats.verdict(found, False), stats.TOO_FEW)
-        found = stats.two_sides(BASELINE[:few + 1], PATCHED[:few + 1])
-        self.assertEqual(stats.verdict(found, False), stats.GAIN)
+        self.assertEqual(found["verdict"], stats.TOO_FEW)
+        self.assertEqual(self.verdicts(BASELINE[:few + 1], PATCHED[:few + 1]), [stats.LOSS, stats.GAIN])
 
     def test_zero(self):
         """What is nothing on the first side has no ratio, and no verdict."""
-        found = stats.two_sides([0.0] * 6, [1.0] * 6)
-        self.assertEqual((found["ratio"], found["interval"]), (None, None))
-        self.assertEqual(stats.verdict(found, True), stats.NO_DIFFERENCE)
-        self.assertEqual(stats.two_sides([1.0] * 6, [0.0] * 6)["interval"], (0.0, 0.0))
+        found = stats.two_sides([0.0] * 6, [1.0] * 6, True)
+        self.assertEqual((found["ratio"], found["interval"], found["verdict"]), (None, None, stats.NO_DIFFERENCE))
+        self.assertEqual(stats.two_sides([1.0] * 6, [0.0] * 6, True)["interval"], (0.0, 0.0))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ fresh = $(if $(FRESH),--fresh)
 need-topic = $(if $(TOPIC),,$(error give a topic, for instance 'make $@ TOPIC=pipe'))
 step = @$(PYTHON) scripts/$(1).py
 
-.PHONY: help install bench bench-host bench-compare check check-full knockout tree export lint shell mail report clean
+.PHONY: help install bench bench-host bench-compare survey check check-full knockout tree export lint shell mail report clean
 
 help:
 	@echo "hotpaths: patch series for the Linux kernel, and their proof"
@@ -23,6 +23,7 @@ help:
 	@echo "  make bench [TOPIC=pipe]      build baseline and patched, boot both, print the comparison"
 	@echo "  make bench-host SAVE=name    time the benchmarks on the kernel that is booted now; once for each boot"
 	@echo "  make bench-compare A=name B=name   compare two kernels that bench-host has measured"
+	@echo "  make survey                  would this machine gain? looks at its load with bpftrace; needs root"
 	@echo "  make check                   before each commit: patches, tests in two guests, touched objects"
 	@echo "  make check-full              everything, on every base; takes hours"
 	@echo "  make knockout TOPIC=filemap   see race tests fail where parts of the series are left out"
@@ -39,6 +40,7 @@ help:
 	@echo "  KDIR=dir                     your own kernel tree instead of a download"
 	@echo "  ACCEL=auto|kvm|tcg CPUS=n TIMED=1 BOOTS=n OUT=dir      for make bench"
 	@echo "  DIR=dir DURATION=1 ROUNDS=3  for make bench-host: where to make files, seconds a run, runs of each"
+	@echo "  DURATION=10 COMMAND='...'    for make survey: seconds for each script, or while a command runs"
 	@echo "  CONFIG=trace|debug|bench                       for make shell"
 	@echo "  KDIR=clone VERSION=2 PREFIX='PATCH mm-new' ASSISTED_BY='...' IN_REPLY_TO=id    for make mail"
 	@echo "  FRESH=1                      for make check, check-full and lint: do also what was seen to pass"
@@ -60,6 +62,9 @@ bench-compare:
 	$(if $(A),$(if $(B),,$(error give two names: 'make bench-compare A=base B=patched')),$(error \
 		give two names: 'make bench-compare A=base B=patched'))
 	$(call step,comparehost) -a "$$A" -b "$$B"
+
+survey:
+	$(call step,survey) $(topic) $(call given,DURATION,--duration) $(call given,COMMAND,--exec)
 
 check check-full:
 	$(call step,check) $(base) $(call given,ACCEL,--accel) $(fresh) $(call given,MINUTES,--minutes) \

@@ -163,7 +163,8 @@ def guest(image: Kernel, tests: Path, name: str, script: str, what: Run, by_turn
     """The results of booted(), each with @name before it, or those that are
     remembered of the same kernel, tests, script and emulator."""
     emulator = "" if image.config == UM.name else output("qemu-system-x86_64", "--version").splitlines()[0]
-    trace = [path.read_text() for path in sorted((ROOT / "scripts" / "trace").iterdir())] if script == TOOLS else []
+    trace = [path.read_text() for pattern in ("survey.py", "survey/*.bt", "trace/*")
+             for path in sorted((ROOT / "scripts").glob(pattern))] if script == TOOLS else []
     inputs = [str(RULES), image.path.name, tests.name, script, what.accel, emulator, str(by_turns), *trace]
     return shown(replace(result, name=f"{name}: {result.name}")
                  for result in memo.results(name, inputs, lambda: booted(image, tests, name, script, what, by_turns),

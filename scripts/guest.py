@@ -62,8 +62,8 @@ def decode(image: Kernel, ran: Ran) -> Path:
 def boot(image: Kernel, tests: Path, name: str, script: str, label: str, cpus: int = 2, memory: str = "",
          timeout: float = 900, accel: str = "tcg", icount: bool = False, by_turns: bool = False) -> Ran:
     """Boot @image in the guest of its architecture, in a new run directory
-    called @name that has the installed kselftests @tests in kselftest/ and the
-    tracing scripts in trace/, and run @script there: bash, but on arm64 busybox's
+    called @name that has the installed kselftests @tests in kselftest/, the
+    checks of the tracing tools in trace/, and scripts/, and run @script there: bash, but on arm64 busybox's
     sh.  @memory: as the guest's kind has it, or nothing for its default; @accel,
     @icount and @by_turns are qemu.boot()'s; @timeout: seconds.  Where the log
     has reports, it is there with source lines, too.  Raises Failure as watch()
@@ -71,6 +71,8 @@ def boot(image: Kernel, tests: Path, name: str, script: str, label: str, cpus: i
     run_dir = run_directory(name)
     shutil.copytree(tests, run_dir / "kselftest")
     shutil.copytree(ROOT / "scripts" / "trace", run_dir / "trace")
+    # Guests that have this machine's root have its checkout, too.
+    (run_dir / "scripts").symlink_to(ROOT / "scripts")
     options = {"cpus": cpus, "timeout": timeout, "label": label} | ({"memory": memory} if memory else {})
     target = arch(image.config)
     if target == ARM64:

@@ -33,13 +33,14 @@ class Boot(Case):
             return guest.boot(image, self.dir / "tests", "x", "true", "label", **more), given
 
     def test_beside(self):
-        """The tests and the tracing scripts are in the run's directory, and
-        each kind of guest is given what it knows."""
+        """The tests, the checks of tracing tools and the tooling are in the run's
+        directory, and each kind of guest is given what it knows."""
         for config, words in (("trace", {"accel", "icount", "by_turns"}), ("um", set()), ("arm64", set())):
             ran, given = self.boot(config, "nothing\n")
             self.assertEqual(set(given), {"cpus", "timeout", "label"} | words)
             self.assertTrue((ran.path / "kselftest/run_kselftest.sh").exists())
             self.assertTrue((ran.path / "trace/check.sh").exists())
+            self.assertTrue((ran.path / "scripts/survey.py").exists())
             self.assertFalse((ran.path / "console-decoded.log").exists())
         self.assertEqual(self.boot("um", "", memory="3G")[1]["memory"], "3G")
 

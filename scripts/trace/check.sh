@@ -1,28 +1,46 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Run in a guest: do the scripts here, and perf, work on a live kernel with
+# Run in a guest: does the survey, and does perf, work on a live kernel with
 # lockdep?  Prints KTAP.  Releases of perf differ in what they can do, hence the
-# SKIPs.  The installed kselftests are in kselftest/.
+# SKIPs.  The installed kselftests are in kselftest/, the tooling in scripts/.
 
 number=0
 result() { number=$((number + 1)); echo "$1 $number $2"; }
-load=(kselftest/regress/pipe/pipe_load -w 2 -r 2 --sizes "64,64K" --count 50)
+failed() { sed 's/^/# /' "$2" | tail -n 30; result "not ok" "$1"; }
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
 mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
-# The trace kernel has lockdep.
-sed -i 's/:mutex_lock$/&_nested/' trace/pipe_mutex.bt
-for script in trace/*.bt; do
-	if ! command -v bpftrace > /dev/null; then
-		result ok "$script # SKIP bpftrace is not installed"
-	elif bpftrace "$script" -c "${load[*]}" > bt.log 2>&1 &&
-	     grep -q '@.*anon_pipe_write\|@bytes' bt.log && grep -q '|@' bt.log; then
-		result ok "$script"
+truncate -s 96M /tmp/survey.img
+mkdir -p /tmp/survey
+mkfs.ext4 -q /tmp/survey.img && mount -o loop /tmp/survey.img /tmp/survey || exit 1
+load=(kselftest/regress/pipe/pipe_load -w 2 -r 2 --sizes "64,64K" --count 50)
+
+# survey TOPIC WORDS COMMAND...: does each script of the topic work while the
+# command runs, and does it see what the words, a regular expression, say?
+survey()
+{
+	local topic=$1 words=$2
+	shift 2
+	if ! [ -x "$1" ]; then
+		result ok "survey $topic # SKIP $1 has not been built"
+	elif python3 scripts/survey.py --topic "$topic" --exec "$*" > "survey-$topic.log" 2>&1 &&
+	     ! grep -q 'cannot' "survey-$topic.log" && grep -Eq "^$topic: .*$words" "survey-$topic.log"; then
+		result ok "survey $topic"
 	else
-		sed 's/^/# /' bt.log | tail -n 20
-		result "not ok" "$script"
+		failed "survey $topic" "survey-$topic.log"
 	fi
-done
+}
+if ! command -v bpftrace > /dev/null; then
+	result ok "survey # SKIP bpftrace is not installed"
+else
+	survey pipe 'of a page or more, (and|but) the mutex is waited for' "${load[@]}"
+	survey pid '[1-9][0-9,]* tasks a second' \
+		kselftest/regress/pid/pid_alloc_bench --op vfork,thread --procs 4 --count 300
+	survey filemap '[1-9][0-9,]* reads a second that hit' \
+		kselftest/regress/filemap/small_read_bench --dir /tmp/survey --sizes 64,4K --threads 2 --count 2000
+	survey fault '[1-9][0-9,]* faults a second' \
+		kselftest/regress/fault/fault_retry_bench --dir /tmp/survey --mode random --file-size 4M --seconds 2
+fi
 if ! command -v perf > /dev/null; then
 	result ok "perf bench sched pipe # SKIP perf is not installed"
 	result ok "perf lock contention # SKIP perf is not installed"

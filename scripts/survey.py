@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Look with bpftrace at the load of a machine that runs any kernel, and say for
+each series whether it would gain from it.
+
+It runs the scripts of survey/, one after the other.  Root is needed, and nothing
+is changed.  What a kernel does not let be seen is left out, with a sentence.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from command import arguments, at_least, run
+from process import Failure, say
+
+SCRIPTS = Path(__file__).resolve().parent / "survey"
+KALLSYMS = Path("/proc/kallsyms")
+# Seconds that bpftrace may take to begin and to end.
+PATIENCE = 120
+PAGE = 4096
+# The reads that the filemap series makes faster, in bytes.
+SMALL = 256
+# Below this part of a CPU's time, waiting is not worth a patch; above so many
+# operations a second, what each of them costs is.
+WAITING, MANY = 0.001, 10000
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A script of survey/; @shows: what it shows, as a phrase; @instead: the
+    script that is run where this one does not work, if any."""
+
+    name: str
+    shows: str
+    instead: str = ""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is looked at for a topic, and what is made of it: @verdict takes the
+    maps of all its probes that worked, none of them where nothing happened, and
+    the seconds."""
+
+    probes: tuple[Probe, ...]
+    verdict: Callable[[dict, float], str]
+
+
+def total(value: object) -> float:
+    """What a map of bpftrace adds up to: a number, a histogram, or a table of
+    either; 0 for one that is not there."""
+    if isinstance(value, dict):
+        return sum(map(total, value.values()))
+    if isinstance(value, list):
+        return sum(bucket["count"] for bucket in value)
+    return value or 0
+
+
+def at_or_above(buckets: list[dict], least: int) -> int:
+    """How many of a histogram's values are @least or more, a power of two."""
+    return sum(bucket["count"] for bucket in buckets if bucket.get("min", 0) >= least)
+
+
+def percent(part: float, whole: float) -> str:
+    """@part of @whole in per cent."""
+    share = part / whole * 100
+    return f"{share:.0f} %" if share >= 1 or not share else "less than 1 %"
+
+
+def milliseconds(waited: float, seconds: float) -> str:
+    """@waited nanoseconds in @seconds, as milliseconds for each second."""
+    return f"{waited / 1e6 / seconds:.3g} ms in each second"
+
+
+def pipe_verdict(maps: dict, seconds: float) -> str:
+    """Whether pipes would gain: from writes of a page or more, whose pages are
+    then allocated and filled without the mutex, if somebody waits for that."""
+    if not maps:
+        return "no: nobody wrote to a pipe"
+    if "@bytes" not in maps:
+        return "cannot tell: how large the writes to pipes are is not seen here"
+    writes, large = total(maps["@bytes"]), at_or_above(maps["@bytes"], PAGE)
+    what = f"{percent(large, writes)} of {writes / seconds:,.0f} writes a second are of a page or more"
+    if not large:
+        return f"no: {what}, and the series changes only those"
+    if "@wait_ns" not in maps:
+        if "@write_ns" not in maps:
+            return f"perhaps: {what}, but who waits for the mutex is not seen here"
+        return (f"perhaps: {what}, and writers spend {milliseconds(total(maps['@in_write_ns']), seconds)} in them, "
+                "waiting for the mutex or for room, which cannot be told apart here")
+    waited, held = total(maps.get("@waited_ns")), total(maps.get("@held_ns"))
+    times = (f"the mutex is waited for {milliseconds(waited, seconds)}, and held {milliseconds(held, seconds)}")
+    if waited < WAITING * seconds * 1e9:
+        return f"hardly: {what}, but {times}"
+    return f"yes: {what}, and {times}"
+
+
+def pid_verdict(maps: dict, seconds: float) -> str:
+    """Whether creating tasks would gain: from shorter waits for pidmap_lock."""
+    tasks, waited = total(maps.get("@tasks")), total(maps.get("@waited_ns"))
+    what = (f"{tasks / seconds:,.0f} tasks a second are made, and pidmap_lock is waited for "
+            f"{total(maps.get('@waits')) / seconds:,.0f} times and {milliseconds(waited, seconds)}")
+    if waited >= WAITING * seconds * 1e9:
+        return f"yes: {what}"
+    if tasks >= MANY * seconds:
+        return f"a little: {what}; each clone and exit takes fewer instructions"
+    return f"hardly: {what}"
+
+
+def filemap_verdict(maps: dict, seconds: float) -> str:
+    """Whether cached reads would gain: from small ones, most of all of files
+    that several CPUs read."""
+    if "@hits" not in maps:
+        return "no: no read was answered from the page cache"
+    hits, small = total(maps["@hits"]), maps.get("@small", {})
+    files: dict[str, list[float]] = {}
+    for key, count in small.items():
+        files.setdefault(key.rsplit(",", 1)[0], []).append(count)
+    number, shared = total(small), sum(sum(cpus) for cpus in files.values() if len(cpus) > 1)
+    what = (f"{percent(number, hits)} of {hits / seconds:,.0f} reads a second that hit the page cache are of {SMALL} "
+            "bytes or less")
+    if not number:
+        return f"no: {what}, and the series changes only those"
+    what += f", {percent(shared, number)} of these of files that several CPUs read"
+    if number < MANY * seconds:
+        return f"hardly: {what}; they are few"
+    return f"yes: {what}" if shared >= number / 10 else f"a little: {what}; each takes fewer instructions"
+
+
+def fault_verdict(maps: dict, seconds: float) -> str:
+    """Whether page faults would gain: from those that come back after I/O and
+    wait for mmap_lock then."""
+    if "@faults" not in maps:
+        return "no: there was no page fault under a VMA lock"
+    retries, waited = total(maps.get("@retries_after_io")), total(maps.get("@waited_ns"))
+    what = (f"{retries / seconds:,.3g} of {total(maps['@faults']) / seconds:,.0f} faults a second come back after I/O, "
+            f"and wait for mmap_lock {milliseconds(waited, seconds)}")
+    if not retries:
+        return f"no: {what}"
+    return f"yes: {what}" if waited >= WAITING * seconds * 1e9 else f"hardly: {what}"
+
+
+SURVEYS = {
+    "pipe": Survey((Probe("pipe_write_size", "the sizes of writes to pipes"),
+                    Probe("pipe_mutex", "who waits for pipe->mutex", "pipe_write_time")), pipe_verdict),
+    "pid": Survey((Probe("pid_lock", "who waits for pidmap_lock"),), pid_verdict),
+    "filemap": Survey((Probe("filemap_read", "reads that hit the page cache"),
+                       Probe("shmem_read", "reads of tmpfs")), filemap_verdict),
+    "fault": Survey((Probe("fault_retry", "page faults that come back"),), fault_verdict),
+}
+
+
+def symbols() -> set[str]:
+    """The names of the kernel's functions and data."""
+    return {line.split()[2] for line in KALLSYMS.read_text().splitlines() if line.count(" ") >= 2}
+
+
+def fitted(text: str, known: set[str]) -> str:
+    """The script @text for a kernel that has the symbols @known: before 6.15, the
+    functions of pipes had other names, and with lockdep those of mutexes."""
+    if "anon_pipe_write" not in known:
+        text = re.sub(r"\banon_pipe_(read|write)\b", r"pipe_\1", text)
+    if "mutex_lock" not in known:
+        text = re.sub(r":mutex_lock$", ":mutex_lock_nested", text, flags=re.MULTILINE)
+    return text
+
+
+def parsed(text: str) -> dict:
+    """The maps of what bpftrace has printed as JSON, by name."""
+    found = {}
+    for line in text.splitlines():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict) and row.get("type") in ("map", "hist") and isinstance(row["data"], dict):
+            found |= row["data"]
+    return found
+
+
+def looked(name: str, known: set[str], duration: int, command: str) -> tuple[dict | None, float, str]:
+    """Run the script @name for @duration seconds, or while the @command runs:
+    its maps, or None where it does not work; the seconds; and then why."""
+    text = fitted((SCRIPTS / f"{name}.bt").read_text(), known)
+    if not command:
+        text += f"\ninterval:s:{duration}\n{{\n\texit();\n}}\n"
+    with tempfile.TemporaryDirectory() as where:
+        script = Path(where) / f"{name}.bt"
+        script.write_text(text)
+        begin = time.monotonic()
+        try:
+            done = subprocess.run(["bpftrace", "-f", "json", str(script), *(["-c", command] if command else [])],
+                                  capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
+                                  timeout=None if command else duration + PATIENCE)
+        except subprocess.TimeoutExpired:
+            return None, 0, "bpftrace did not come to an end"
+    if done.returncode:
+        text = f"{done.stdout}\n{done.stderr}".replace(f"{where}/", "")
+        said = [line.strip() for line in text.splitlines() if line.strip()]
+        return None, 0, next((line for line in reversed(said) if "ERROR" in line),
+                             said[-1] if said else f"bpftrace ended with status {done.returncode}")
+    return parsed(done.stdout), time.monotonic() - begin if command else duration, ""
+
+
+def merged(one: dict, other: dict) -> dict:
+    """The maps of two probes: numbers, histograms and tables of the same name
+    are added up."""
+    found = dict(one)
+    for name, value in other.items():
+        before = found.get(name)
+        if isinstance(before, dict) and isinstance(value, dict):
+            found[name] = merged(before, value)
+        elif isinstance(before, list) and isinstance(value, list):
+            found[name] = before + value
+        else:
+            found[name] = value if before is None else before + value
+    return found
+
+
+def histogram(name: str, buckets: list[dict]) -> list[str]:
+    """A histogram as lines: the least value of each bucket, how many, and their
+    share.  Buckets of the same range are added up."""
+    counts: dict[int, int] = {}
+    for bucket in buckets:
+        least = bucket.get("min", 0)
+        counts[least] = counts.get(least, 0) + bucket["count"]
+    whole = sum(counts.values())
+    return [f"  {name}, from"] + [f"  {least:>14,} {counts[least]:>12,}  {'#' * round(40 * counts[least] / whole)}"
+                                  for least in sorted(counts) if counts[least]]
+
+
+def histograms(maps: dict) -> list[str]:
+    """All histograms among @maps as lines."""
+    lines = []
+    for name, value in maps.items():
+        parts = {"": value} if isinstance(value, list) else value if isinstance(value, dict) else {}
+        for key, part in parts.items():
+            if isinstance(part, list) and total(part):
+                lines += histogram(f"{name.removeprefix('@')}{f' of {key}' if key else ''}", part)
+    return lines
+
+
+def surveyed(topic: str, known: set[str], duration: int, command: str) -> tuple[dict | None, float, list[str]]:
+    """What the probes of @topic show: their maps, None where none works; the
+    seconds that the last of them looked; and a sentence for each that does not
+    work."""
+    maps, seconds, missing = None, float(duration), []
+    for probe in SURVEYS[topic].probes:
+        found, took, why = looked(probe.name, known, duration, command)
+        if found is None:
+            missing.append(f"{probe.shows} cannot be seen here: {probe.name}.bt does not work ({why})")
+            if probe.instead:
+                found, took, why = looked(probe.instead, known, duration, command)
+                if found is None:
+                    missing.append(f"nor does {probe.instead}.bt ({why})")
+        if found is not None:
+            maps, seconds = merged(maps or {}, found), took
+    return maps, seconds, missing
+
+
+def main() -> None:
+    """Survey this machine, and print a verdict for each topic."""
+    parser = arguments(__doc__, base=False)
+    parser.add_argument("--topic", help=f"some of {' '.join(SURVEYS)}, separated by blanks (default: all)")
+    parser.add_argument("--duration", type=at_least(1, 86400), default=10,
+                        help="seconds for each script (default: %(default)s)")
+    parser.add_argument("--exec", default="", help="look while this command runs, once for each script")
+    args = parser.parse_args()
+    chosen = (args.topic or " ".join(SURVEYS)).split()
+    for topic in chosen:
+        if topic not in SURVEYS:
+            raise Failure(f"there is no survey for '{topic}': there are {', '.join(SURVEYS)}")
+    if not shutil.which("bpftrace"):
+        raise Failure("bpftrace is not installed: install it, and run this again")
+    if os.geteuid():
+        raise Failure("bpftrace takes root: run 'sudo make survey'")
+    if not Path("/sys/kernel/tracing/events").exists():
+        say("survey: tracefs is not mounted, without which little can be seen: 'mount -t tracefs tracefs "
+            "/sys/kernel/tracing' mounts it")
+    known = symbols()
+    verdicts = []
+    for topic in chosen:
+        number = len(SURVEYS[topic].probes)
+        say(f"survey: {topic}, {number} {'script' if number == 1 else 'scripts'}"
+            + ("" if args.exec else f" of {args.duration} s"))
+        maps, seconds, missing = surveyed(topic, known, args.duration, args.exec)
+        for sentence in missing:
+            say(f"survey: {topic}: {sentence}")
+        for line in histograms(maps or {}):
+            print(line)
+        verdict = "cannot tell: this kernel does not let it be seen" if maps is None else \
+            SURVEYS[topic].verdict(maps, seconds)
+        verdicts.append(f"{topic}: {verdict}.")
+    print("Would this machine gain?\n" + "\n".join(verdicts))
+
+
+if __name__ == "__main__":
+    run(main)

@@ -15,12 +15,13 @@ fresh = $(if $(FRESH),--fresh)
 need-topic = $(if $(TOPIC),,$(error give a topic, for instance 'make $@ TOPIC=pipe'))
 step = @$(PYTHON) scripts/$(1).py
 
-.PHONY: help install bench bench-host bench-compare survey check check-full knockout tree export lint shell mail report clean
+.PHONY: help install bench deb bench-host bench-compare survey check check-full knockout tree export lint shell mail report clean
 
 help:
 	@echo "hotpaths: patch series for the Linux kernel, and their proof"
 	@echo
 	@echo "  make bench [TOPIC=pipe]      build baseline and patched, boot both, print the comparison"
+	@echo "  make deb [TOPIC='pipe pid']  packages of the kernel without and with series, to install and measure"
 	@echo "  make bench-host SAVE=name    time the benchmarks on the kernel that is booted now; once for each boot"
 	@echo "  make bench-compare A=name B=name   compare two kernels that bench-host has measured"
 	@echo "  make survey                  would this machine gain? looks at its load with bpftrace; needs root"
@@ -41,7 +42,7 @@ help:
 	@echo "  ACCEL=auto|kvm|tcg CPUS=n TIMED=1 BOOTS=n OUT=dir      for make bench"
 	@echo "  DIR=dir DURATION=1 ROUNDS=3  for make bench-host: where to make files, seconds a run, runs of each"
 	@echo "  DURATION=10 COMMAND='...'    for make survey: seconds for each script, or while a command runs"
-	@echo "  CONFIG=trace|debug|bench                       for make shell"
+	@echo "  CONFIG=trace|debug|bench                       for make shell; for make deb, a file (default: as booted)"
 	@echo "  KDIR=clone VERSION=2 PREFIX='PATCH mm-new' ASSISTED_BY='...' IN_REPLY_TO=id    for make mail"
 	@echo "  FRESH=1                      for make check, check-full and lint: do also what was seen to pass"
 	@echo "  MINUTES=75                   for make check and check-full: end within so many"
@@ -52,6 +53,9 @@ install:
 bench:
 	$(call step,bench) $(base) $(topic) $(call given,ACCEL,--accel) $(call given,CPUS,--cpus) \
 		$(if $(TIMED),--timed) $(call given,BOOTS,--boots) $(call given,OUT,--out)
+
+deb:
+	$(call step,deb) $(base) $(topic) $(call given,CONFIG,--config) $(call given,OUT,--out)
 
 bench-host:
 	$(if $(SAVE),,$(error give the kernel a name, for instance 'make bench-host SAVE=base'))

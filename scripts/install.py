@@ -27,6 +27,8 @@ PACKAGES = {
     "tests": ["libcap-dev", "libc6-dev-arm64-cross"],
     # A clang compiles for every architecture that has no gcc here; llvm has
     # what make runs besides.
+    # What make bindeb-pkg takes besides.
+    "deb": ["debhelper", "dpkg-dev", "libdw-dev"],
     "lint": ["sparse", "codespell", "shellcheck", "gcc-aarch64-linux-gnu", "clang-19", "lld-19", "llvm-19"],
 }
 # The Python tools and what they need, pinned with their hashes: see

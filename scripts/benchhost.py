@@ -178,6 +178,8 @@ def main() -> None:
     chosen = chosen_timings(args.topic)
     if not os.access(args.dir, os.W_OK | os.X_OK):
         raise Failure(f"{args.dir} is no directory that you may write: give another one with DIR=")
+    # The benchmarks run elsewhere.
+    where = args.dir.resolve()
     boot = {"format": saved.FORMAT, "boot": machine.boot_id(),
             "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "machine": machine.machine(), "kernel": machine.kernel(),
@@ -191,7 +193,7 @@ def main() -> None:
     for why in counted.why:
         say(f"bench-host: {why}")
     built = programs(list(chosen.values()))
-    with tempfile.TemporaryDirectory(prefix="hotpaths-", dir=args.dir) as work:
+    with tempfile.TemporaryDirectory(prefix="hotpaths-", dir=where) as work:
         boot |= measured(chosen, built, Path(work), args.duration, args.rounds, counted)
     boot |= {"perf": {"events": counted.events, "lock contention": counted.locks, "c2c": counted.lines,
                       "not there": counted.why}}

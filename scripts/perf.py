@@ -86,7 +86,7 @@ def find() -> Perf:
         events = tuple(stat(EVENTS, ["true"], cwd, 0)[2])
         if len(events) < len(EVENTS):
             lost = [event for event in EVENTS if event not in events]
-            why.append(f"perf stat does not count {' and '.join(lost)} of the kernel here: the CPU's counters are "
+            why.append(f"perf stat does not count {', '.join(lost)} of the kernel here: the CPU's counters are "
                        "hidden, or root or kernel.perf_event_paranoid=1 is needed")
         status, out, err = contention(["true"], cwd, 0)
         locks = status == 0

@@ -179,7 +179,7 @@ class Perf(HostCase):
         found = perf.find()
         self.assertEqual((found.events, found.locks, found.lines), (("context-switches",), False, False))
         self.assertEqual(len(found.why), 3)
-        for words, why in zip(("cycles and cache-misses", "switch b is not available", "memory events"), found.why,
+        for words, why in zip(("cycles, cache-misses", "switch b is not available", "memory events"), found.why,
                               strict=True):
             self.assertIn(words, why)
         rows, waits = perf.beside(found, ["sh", "-c", 'echo \'{"ops":50}\''], "ops", self.dir, 0)
@@ -293,6 +293,14 @@ class Measured(HostCase):
         with mock.patch.object(machine.platform, "release", lambda: "9.9"), self.fails("'9.9'", "SAVE="):
             self.run_main("--no-perf", "--dir", str(self.dir))
         self.assertFalse(self.log.exists())
+
+    def test_relative(self):
+        """A directory may be named from the current one."""
+        self.enterContext(contextlib.chdir(self.dir))
+        (self.dir / "files").mkdir()
+        with mock.patch.object(self, "timing", lambda *_cases: Measured.timing(self, "--dir {directory}")):
+            self.run_main("--no-perf", "--dir", "files", "--rounds", "1")
+        self.assertIn(f"--dir {self.dir}/files/hotpaths-", self.log.read_text())
 
     def test_no_directory(self):
         """A directory that is not there is named."""

@@ -31,9 +31,10 @@ from measure import Measurement
 from model import GUESTS, ROOT, Base, Topic, chosen_topics, find_base
 from process import Failure, output, say
 from qemu import accelerator
-from results import read_summary
 from tree import apply, code_of, tree_of, variant, variants, with_benchmark
 from watch import run_directory
+
+from results import read_summary
 
 
 @dataclass(frozen=True)

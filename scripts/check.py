@@ -42,8 +42,9 @@ from locks import cache, room_for_builds
 from model import GUESTS, ROOT, Base, Topic, bases, chosen_topics, topics
 from process import Failure, output, say
 from qemu import accelerator
-from results import fresh, newest
 from tree import apply
+
+from results import fresh, newest
 
 # Raise this when what happens in a guest changes without a change of what its
 # results are remembered by: kernel, tests and script.

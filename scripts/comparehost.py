@@ -6,9 +6,11 @@ with a 95 % bootstrap interval, and what may be said of each row."""
 import saved
 import stats
 from command import arguments, run
+from dots import number
 from machine import config_differences, differences
 from process import Failure
-from report import number
+
+from results import more_is_better
 
 # How many options of two configurations that differ are named.
 NAMED = 12
@@ -32,12 +34,6 @@ def refuse(a: dict, b: dict) -> None:
     if found:
         raise Failure(f"something else than the kernel differs between these runs ({'; '.join(found)}): measure one of "
                       "them again on the machine of the other, set up in the same way")
-
-
-def more_is_better(unit: str) -> bool:
-    """Whether a larger value in @unit is a gain: a rate, but not a time or a
-    count for each operation."""
-    return unit.endswith("/s") or unit == "per s"
 
 
 def cells(boots: list[dict]) -> dict[tuple, dict]:

@@ -16,6 +16,8 @@ from fetch import repository
 from install import need, tool
 from model import ROOT, Base, Topic, bases, chosen_topics, reference, topics
 from process import Failure, say
+from stats import GAIN, LOSS, NO_DIFFERENCE
+
 from results import EVIDENCE, change, fresh, newest, read_summary, worse
 
 CONDITIONS = {
@@ -83,9 +85,9 @@ def headline(topic: Topic, rows: list[dict], state: str) -> str:
     taken = [change(row) for row in rows if row["metric"].startswith("insn_per") and change(row) is not None]
     verdicts = [row["statistics"]["verdict"] for row in rows if row["evidence"] == "timed-uml"]
     said = ", ".join(f"{verdicts.count(one)} {word}" for one, word in (
-        ("gain", "better"), ("loss", "worse"), ("no difference seen", "without a difference")) if one in verdicts)
+        (GAIN, "better"), (LOSS, "worse"), (NO_DIFFERENCE, "without a difference")) if one in verdicts)
     ratios = [row["statistics"]["ratio"] for row in rows if row["evidence"] == "timed-uml"
-              and row["statistics"]["verdict"] != "no difference seen"]
+              and row["statistics"]["verdict"] != NO_DIFFERENCE]
     # One boot of a slow device says little of any row.
     worst = max((row for row in rows if row["evidence"] != "delay"), key=worse, default=None)
     return "| " + " | ".join((

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from model import ROOT, Base, Topic
 from process import Failure
+from stats import NO_DIFFERENCE
 from tree import apply, code_of
 
 # What a row of summary.json has to have, and the kinds of evidence.
@@ -20,8 +21,6 @@ EVIDENCE = {
     "timed-uml": "Time under User-Mode Linux",
     "timed": "Time",
 }
-# Units of which more is better.
-MORE_IS_BETTER = ("op/s", "per s", "of 1000 messages")
 
 
 def read_summary(path: Path) -> list[dict]:
@@ -54,13 +53,19 @@ def change(row: dict) -> float | None:
     return after / before - 1
 
 
+def more_is_better(unit: str) -> bool:
+    """Whether a larger value in @unit is a gain: a rate, or what gets through,
+    but not a time or a count for each operation."""
+    return unit.endswith("/s") or unit in ("per s", "of 1000 messages")
+
+
 def worse(row: dict) -> float:
     """By what part of the baseline @row got worse; less than 0 if it got
     better, and 0 where nothing can be said."""
-    if "statistics" in row and row["statistics"]["verdict"] == "no difference seen":
+    if "statistics" in row and row["statistics"]["verdict"] == NO_DIFFERENCE:
         return 0
     moved = change(row) or 0
-    return -moved if row["unit"] in MORE_IS_BETTER else moved
+    return -moved if more_is_better(row["unit"]) else moved
 
 
 def newest(base: Base, topic: Topic) -> Path | None:

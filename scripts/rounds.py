@@ -7,6 +7,8 @@ from collections.abc import Callable
 import stats
 from process import say
 
+from results import more_is_better
+
 # The baseline against itself is what a ratio has to be clear of.
 SIDES = ("baseline", "patched", "again")
 # Rounds between two looks whether the figures are precise enough.
@@ -53,7 +55,7 @@ def compared(cells: list[dict], topic: str, remark: str = "") -> list[dict]:
     is of."""
     rows = []
     for cell in cells:
-        found = stats.compare(*(cell["boots"][side] for side in SIDES), more=cell["unit"].endswith("/s"))
+        found = stats.compare(*(cell["boots"][side] for side in SIDES), more=more_is_better(cell["unit"]))
         rows.append({"topic": topic, "metric": cell["metric"], "unit": cell["unit"],
                      "condition": cell["condition"] + remark, "evidence": cell["evidence"],
                      "values": found["medians"], "statistics": found})

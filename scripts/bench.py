@@ -79,8 +79,8 @@ def guest_run(measurement: Measurement, side: str, image: Kernel, tests: Path, a
     """Boot @image for one measurement; the run's directory.  Raises Failure
     where the script failed or the kernel's log has a report in it."""
     ran = boot(image, tests, name, measurement.script, f"{measurement.name}, {side}", cpus=measurement.cpus,
-               memory=measurement.memory, accel="tcg" if measurement.icount else accel, icount=measurement.icount,
-               timeout=measurement.timeout)
+               memory=measurement.memory, accel="tcg" if measurement.icount or measurement.plugin else accel,
+               icount=measurement.icount, timeout=measurement.timeout, lines=measurement.plugin)
     found = ran.reports()
     if found:
         raise Failure(f"the {side} kernel complained while {measurement.name} was measured: {found[0]} "
@@ -93,7 +93,8 @@ def guest_run(measurement: Measurement, side: str, image: Kernel, tests: Path, a
 
 def merge(sides: dict[str, list[dict]], topic: Topic) -> list[dict]:
     """The rows of each side as rows of summary.json, one for each metric and
-    condition, with a value for each side."""
+    condition, with a value for each side, and where rows have a 'detail', the
+    'details' of each side."""
     merged: dict[tuple, dict] = {}
     for side, rows in sides.items():
         for cell in rows:
@@ -101,6 +102,8 @@ def merge(sides: dict[str, list[dict]], topic: Topic) -> list[dict]:
             whole = merged.setdefault(key, {"topic": topic.name, **{k: cell[k] for k in
                                             ("metric", "unit", "condition", "evidence")}, "values": {}})
             whole["values"][side] = cell["value"]
+            if "detail" in cell:
+                whole.setdefault("details", {})[side] = cell["detail"]
     return list(merged.values())
 
 
@@ -175,7 +178,7 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
     stays in the cache, and the figures that were there stay as they were."""
     repo = repository(base, args.kdir)
     compared = revisions(repo, base, topic)
-    tests = kselftests(repo, compared["patched"].revision, [topic.kselftest], regress=(topic.name,))
+    tests = kselftests(repo, compared["patched"].revision, [topic.kselftest], regress=(topic.name, "lines"))
     configs = list(dict.fromkeys(measurement.config for measurement in measures(topic).MEASUREMENTS))
     probe = kernel(repo, base, base.tag, configs[0], f"{topic.name}-baseline")
     accel = accelerator(args.accel, probe)

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import arm64
+import plugin
 import qemu
 import um
 from build import ARM64, UM, Kernel, arch, kernel, kselftests
@@ -60,12 +61,14 @@ def decode(image: Kernel, ran: Ran) -> Path:
 
 
 def boot(image: Kernel, tests: Path, name: str, script: str, label: str, cpus: int = 2, memory: str = "",
-         timeout: float = 900, accel: str = "tcg", icount: bool = False, by_turns: bool = False) -> Ran:
+         timeout: float = 900, accel: str = "tcg", icount: bool = False, by_turns: bool = False,
+         lines: bool = False) -> Ran:
     """Boot @image in the guest of its architecture, in a new run directory
     called @name that has the installed kselftests @tests in kselftest/, the
     checks of the tracing tools in trace/, and scripts/, and run @script there: bash, but on arm64 busybox's
     sh.  @memory: as the guest's kind has it, or nothing for its default; @accel,
-    @icount and @by_turns are qemu.boot()'s; @timeout: seconds.  Where the log
+    @icount and @by_turns are qemu.boot()'s; @lines: whether our plugin records
+    memory accesses, in lines.json (x86-64 under TCG); @timeout: seconds.  Where the log
     has reports, it is there with source lines, too.  Raises Failure as watch()
     does."""
     run_dir = run_directory(name)
@@ -80,7 +83,8 @@ def boot(image: Kernel, tests: Path, name: str, script: str, label: str, cpus: i
     elif target == UM:
         ran = um.boot(image, run_dir, script, **options)
     else:
-        ran = qemu.boot(image, run_dir, script, accel=accel, icount=icount, by_turns=by_turns, **options)
+        ran = qemu.boot(image, run_dir, script, accel=accel, icount=icount, by_turns=by_turns,
+                        plugin=plugin.lines() if lines else None, **options)
     if ran.reports():
         say(f"guest: {label}: {decode(image, ran)} has its report with source lines")
     return ran

@@ -26,6 +26,11 @@ CONDITIONS = {
               "What is under a mutex or lock is counted on the `trace` kernel, whose lockdep and tracing are part of "
               "the count on both sides; the rest on the `bench` kernel. An emulated `rep movs` counts each "
               "iteration, so large copies weigh more than on hardware.",
+    "lines": "Lines of 64 bytes that one virtual CPU writes and another touches while each does 100 operations "
+             "(`bench` kernel, 16 virtual CPUs, of which as many work as the row says): sets, not transfers, and no "
+             "time. Without `_mean`: what a typical operation touches, which timer ticks, other tasks and what "
+             "happens in fewer than half of the operations are not in; `_mean`: of all operations, with all that. "
+             "Rows `nothing` are a loop in user space. 0 is the limit for operations that have nothing in common.",
     "delay": "Wall time in a guest (`trace` kernel, 2 virtual CPUs) whose device takes some milliseconds for "
              "each request, as its rows say: it tells who waits for requests and who does not, and how often; less "
              "than a millisecond means nothing.",
@@ -74,6 +79,15 @@ def table(rows: list[dict]) -> list[str]:
                       f"{found['noise interval'][1]:.3f}]", found["verdict"]]
         lines.append("| " + " | ".join([*words, row["unit"]]) + " |")
     return lines
+
+
+def details(rows: list[dict]) -> list[str]:
+    """What rows of one topic and kind of evidence say beside their values, as
+    a folded Markdown list; nothing where they say nothing."""
+    told = [f"- {row['condition']}, {side}: {text}" for row in rows
+            for side, text in row.get("details", {}).items() if text]
+    return ["", "<details><summary>Functions that make these accesses, with accesses per operation</summary>", "",
+            *told, "", "</details>"] if told else []
 
 
 def headline(topic: Topic, rows: list[dict], state: str) -> str:
@@ -128,7 +142,7 @@ def write(out: Path, states: dict[str, str]) -> Path:
         for evidence, heading in EVIDENCE.items():
             part = [row for row in own if row["evidence"] == evidence]
             if part:
-                lines += [f"### {heading}", "", CONDITIONS[evidence], "", *table(part), ""]
+                lines += [f"### {heading}", "", CONDITIONS[evidence], "", *table(part), *details(part), ""]
         lines += ["</details>", ""]
     report = out / "report.md"
     report.write_text("\n".join(lines).rstrip() + "\n")

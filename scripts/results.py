@@ -17,6 +17,7 @@ KEYS = ("topic", "metric", "unit", "condition", "evidence", "values")
 EVIDENCE = {
     "counter": "Counters",
     "icount": "Instructions",
+    "lines": "Shared cache lines",
     "delay": "Waiting for a slow device",
     "timed-uml": "Time under User-Mode Linux",
     "timed": "Time",

@@ -19,7 +19,7 @@ class CommandLine(Case):
         """The command line for a kernel and a run's directory."""
         with mock.patch.object(qemu, "tool", lambda name: Path("/venv/bin") / name):
             return qemu.vng(Path("/k/bzImage"), Path("/r"), "true", 2, "1G", more.get("accel", "kvm"),
-                             more.get("icount", False), more.get("by_turns", False))
+                             more.get("icount", False), more.get("by_turns", False), more.get("plugin"))
 
     def test_accelerators(self):
         """KVM is only used where it was chosen, and icount only where asked."""
@@ -30,6 +30,13 @@ class CommandLine(Case):
         self.assertIn("--qemu-opts=-accel tcg,thread=single", self.vng(accel="tcg", by_turns=True))
         self.assertFalse([word for word in self.vng(by_turns=True) if "thread=" in word])
         self.assertIn("/mnt=/r", self.vng())
+
+    def test_plugin(self):
+        """A plugin writes into the run's directory, and its guest has
+        instructions for a clock; all of QEMU's options are in one word."""
+        self.assertEqual([word for word in self.vng(accel="tcg", plugin=Path("/c/a,b/lines.so")) if "opts" in word],
+                         ["--qemu-opts=-icount shift=0,sleep=off -plugin /c/a,,b/lines.so,out=/r/lines.json"])
+        self.assertFalse([word for word in self.vng(accel="tcg", by_turns=True) if "plugin" in word])
 
     def test_wanted(self):
         """tcg is not probed; kvm that does not work is a Failure, auto is not."""

@@ -113,6 +113,18 @@ class Dots(Case):
         self.assertEqual(dots.colour(rows[2]), found[1])
 
 
+class Details(Case):
+    """report.details()."""
+
+    def test_details(self):
+        """What rows say beside their values is told by side; nothing without."""
+        rows = [cell("accesses", "2 CPUs", baseline=2, patched=0), cell("lines", "2 CPUs", baseline=1, patched=0)]
+        self.assertEqual(report.details(rows), [])
+        rows[0]["details"] = {"baseline": "fget 2", "patched": ""}
+        self.assertEqual([text for text in report.details(rows) if text.startswith("-")],
+                         ["- 2 CPUs, baseline: fget 2"])
+
+
 class Write(Case):
     """report.write() without its figures, which take matplotlib."""
 
@@ -210,3 +222,11 @@ class Merge(Case):
                              "patched": [row("allocs", "a", 0), row("frees", "a", 2)]}, one)
         self.assertEqual(found, [cell("allocs", "a", baseline=14, patched=0), cell("allocs", "b", baseline=1),
                                  cell("frees", "a", patched=2)])
+
+    def test_details(self):
+        """What a row says beside its value is kept by side."""
+        one = {"metric": "lines", "unit": "lines", "condition": "a", "evidence": "lines", "value": 1,
+               "detail": "fget 1"}
+        [found] = bench.merge({"baseline": [one], "patched": [{**one, "value": 0, "detail": ""}]},
+                              Topic("pipe", "", "pipe", "lines"))
+        self.assertEqual(found["details"], {"baseline": "fget 1", "patched": ""})

@@ -22,7 +22,9 @@ class Measurement:
     """One boot of each kernel, and the rows that come out of it.
 
     @config: the kernel's configuration; @icount: whether instructions are
-    counted (one virtual CPU); @memory: QEMU's -m; @timeout: seconds;
+    counted (one virtual CPU); @plugin: whether the plugin of scripts/lines
+    records memory accesses, into the run's lines.json; @memory: QEMU's -m;
+    @timeout: seconds;
     @script: bash, run in a directory that has the installed kselftests in
     kselftest/; @rows: makes summary rows of the run's directory, each with
     'metric', 'unit', 'condition', 'evidence' and 'value'.
@@ -36,6 +38,7 @@ class Measurement:
     cpus: int = 2
     memory: str = "1G"
     timeout: float = 900
+    plugin: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,14 @@ def row(metric: str, unit: str, condition: str, evidence: str, value: float) -> 
     """One row of one kernel's summary; values are kept to six digits."""
     return {"metric": metric, "unit": unit, "condition": condition, "evidence": evidence,
             "value": float(f"{value:.6g}")}
+
+
+def size_name(size: int) -> str:
+    """How conditions call @size bytes."""
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= factor and size % factor == 0:
+            return f"{size // factor}{unit}"
+    return f"{size}B"
 
 
 def json_lines(path: Path) -> list[dict]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import counters
 from process import Failure
 
-from measure import DIRECTORY, DURATION, Measurement, Timing, json_lines, row
+from measure import DIRECTORY, DURATION, Measurement, Timing, json_lines, lines, row
 
 BENCH = "kselftest/regress/fault/fault_retry_bench"
 EVENT = "mmap_lock_acquire_returned"
@@ -131,7 +131,18 @@ def delay_rows(run: Path) -> list[dict]:
     return [{**one, "evidence": "delay"} for one in TIMED.guest_rows(run)]
 
 
+# Threads of one process that fault, without I/O, each in a VMA of its own.
+SHARED = """
+mkdir /tmp/ext4
+truncate -s 400M /tmp/ext4.img
+mkfs.ext4 -q /tmp/ext4.img
+mount -o loop /tmp/ext4.img /tmp/ext4
+lines --op fault-anon
+lines --op fault-file --dir /tmp/ext4
+"""
+
 MEASUREMENTS = [
     Measurement("reads of the mmap_lock", "trace", COUNTERS, counter_rows),
     Measurement("waiting for a slow device", "trace", TIMED.script(), delay_rows),
+    lines.measurement(SHARED),
 ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import counters
 from process import Failure
 
-from measure import DIRECTORY, DURATION, Measurement, Timing, json_lines, native, row
+from measure import DIRECTORY, DURATION, Measurement, Timing, json_lines, lines, native, row, size_name
 
 BENCH = "kselftest/regress/filemap/small_read_bench"
 # The benchmark's workers have a name of their own, so that what it does beside
@@ -58,14 +58,6 @@ done
 """
 TIMES = tuple(f"--dir {DIRECTORY} --sizes {size} --file-size {SMALL} --threads {threads} --{files} --seconds {DURATION}"
               for threads in (1, 2, 4) for files in ("same", "different") for size in (64, 256, 4096))
-
-
-def size_name(size: int) -> str:
-    """How conditions call @size bytes."""
-    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size >= factor and size % factor == 0:
-            return f"{size // factor}{unit}"
-    return f"{size}B"
 
 
 def condition(fs: str, result: dict) -> str:
@@ -137,7 +129,18 @@ NATIVE = native.measurement(
 
 TIMED = Timing("filemap/small_read_bench", TIMES, "ops", time_rows, MOUNT, "/tmp/ext4")
 
+# One file that each reader has opened, the same one of threads that have opened
+# it together, and as what must share nothing, a file for each.
+SHARED = MOUNT + """
+for fs in tmpfs ext4 xfs; do
+	lines --dir /tmp/$fs --op read-one,read-own --size 64
+	lines --dir /tmp/$fs --op read-one --size 4096
+done
+lines --dir /tmp/tmpfs --op read-shared --size 64
+"""
+
 MEASUREMENTS = [
     Measurement("writes to the reference count", "trace", COUNTERS, counter_rows),
     Measurement("instructions per pread", "bench", INSTRUCTIONS, instruction_rows, icount=True),
+    lines.measurement(SHARED),
 ]

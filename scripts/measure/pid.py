@@ -10,7 +10,7 @@ from pathlib import Path
 import counters
 from process import Failure
 
-from measure import DURATION, Measurement, Timing, json_lines, native, row
+from measure import DURATION, Measurement, Timing, json_lines, lines, native, row
 
 LOCK = "pidmap_lock"
 BENCH = "kselftest/regress/pid/pid_alloc_bench"
@@ -143,4 +143,5 @@ MEASUREMENTS = [
     Measurement("acquisitions of pidmap_lock", "trace", COUNTERS, counter_rows),
     Measurement("instructions under pidmap_lock", "trace", SECTIONS, section_rows, icount=True),
     Measurement("instructions per operation", "bench", INSTRUCTIONS, instruction_rows, icount=True),
+    lines.measurement("lines --op clone\n"),
 ]

@@ -10,7 +10,7 @@ from pathlib import Path
 import counters
 from process import Failure
 
-from measure import DURATION, Measurement, Timing, json_lines, native, row
+from measure import DURATION, Measurement, Timing, json_lines, lines, native, row
 
 LOCK = "&pipe->mutex"
 # What conditions call the sizes of messages.
@@ -227,10 +227,18 @@ NATIVE = native.measurement(
 
 TIMED = Timing("pipe/pipe_load", TIMES, "writes", time_rows)
 
+# A pipe of two CPUs, and one for each, which must share nothing.
+SHARED = """
+for size in 64 4096 65536; do
+	lines --op pipe-pair,pipe-own --size $size
+done
+"""
+
 MEASUREMENTS = [
     Measurement("pages under the mutex", "trace", COUNTERS, counter_rows),
     Measurement("page faults under the mutex", "trace", FAULTS, fault_rows),
     Measurement("others beside a stuck writer", "trace", STUCK_WRITER, stuck_rows),
     Measurement("instructions under the mutex", "trace", SECTIONS, section_rows, icount=True),
     Measurement("instructions per pair", "bench", INSTRUCTIONS, instruction_rows, icount=True),
+    lines.measurement(SHARED),
 ]

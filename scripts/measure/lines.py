@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Cache lines that CPUs share: the workload that is run, and what the plugin of
+scripts/lines recorded of it, as rows.
+
+Interrupts and other tasks are recorded with the operations that they come upon.
+Two rules keep them out of the figures, and a third figure shows what they keep
+out: see per_operation_rows() and changes_hands().
+"""
+
+from __future__ import annotations
+
+import statistics
+from bisect import bisect_right
+from collections import Counter
+from pathlib import Path
+
+from process import Failure
+
+from measure import Measurement, json_lines, row, size_name
+
+CPUS = (2, 4, 16)
+# Of the operations in which a line's writer touches it, the share in which it
+# has to write it for the line to count.
+WRITTEN = 0.1
+# What a function does less often per operation is not named in a row's detail,
+# and nor is what is not among the first SHOWN.
+NAMED = 0.25
+SHOWN = 12
+USER_END = 1 << 47
+
+# How conditions call what regress/lines/shared_lines does.
+NAMES = {
+    "nothing": "nothing", "read-one": "{dir} {size}", "read-shared": "{dir} {size} one open file",
+    "read-own": "{dir} {size} own files", "pipe-own": "{size} own pipes", "pipe-pair": "{size} 1w1r",
+    "clone": "clone+exit", "fault-anon": "anonymous", "fault-file": "{dir}",
+}
+
+
+def measurement(runs: str) -> Measurement:
+    """The measurement of the bash @runs, which calls `lines` with options of
+    regress/lines/shared_lines."""
+    script = f"""
+set -e
+cat /proc/kallsyms > symbols
+lines() {{
+	kselftest/regress/lines/shared_lines --cpus {','.join(map(str, CPUS))} --json "$@" >> ops.json
+}}
+lines --op nothing
+{runs}"""
+    return Measurement("shared cache lines", "bench", script, rows, cpus=max(CPUS), memory="2G", timeout=1800,
+                       plugin=True)
+
+
+class Symbols:
+    """The symbols of a running kernel, from @path, a copy of its /proc/kallsyms."""
+
+    def __init__(self, path: Path):
+        self.names = {}
+        for line in path.read_text().splitlines():
+            address, _kind, name = line.split()[:3]
+            # The first name of several is the one that is not an alias.
+            self.names.setdefault(int(address, 16), name)
+        self.addresses = sorted(self.names)
+        self.image = [address for name in ("_text", "_end") for address in self.addresses
+                      if self.names[address] == name]
+        if len(self.image) != 2:
+            raise Failure(f"{path} has no _text or no _end: the guest's kernel wants CONFIG_KALLSYMS_ALL, and its "
+                          "script root")
+
+    def function(self, address: int) -> str:
+        """The function that has the instruction at @address."""
+        if address < USER_END:
+            return "user space"
+        # A part that the compiler has split off is of the same function.
+        return self.before(address).split(".")[0]
+
+    def data(self, address: int) -> str:
+        """The variable of the kernel at @address; '' for allocated memory."""
+        return self.before(address) if self.image[0] <= address < self.image[1] else ""
+
+    def before(self, address: int) -> str:
+        """The last symbol that is not above @address."""
+        place = bisect_right(self.addresses, address)
+        return self.names[self.addresses[place - 1]] if place else hex(address)
+
+
+def changes_hands(line: dict) -> bool:
+    """Whether some CPU that touches @line writes it in a tenth of these
+    operations or more.  Memory that is read all the time and written by a
+    timer tick alone is shared as a set, but costs next to nothing."""
+    for _cpu, turns in line["cpus"]:
+        writes = sum(1 for _op, _loads, stores in turns if stores)
+        if writes and writes >= WRITTEN * len(turns):
+            return True
+    return False
+
+
+def operations(window: dict, lines: list[dict]) -> list[list[tuple[int, int]]]:
+    """For each CPU that did operations, and each of them, how many of @lines it
+    touched, and how often."""
+    found = {cpu: [(0, 0)] * count for cpu, count in enumerate(window["ops"]) if count}
+    for line in lines:
+        for cpu, turns in line["cpus"]:
+            for op, loads, stores in turns:
+                touched, accesses = found[cpu][op - 1]
+                found[cpu][op - 1] = (touched + 1, accesses + loads + stores)
+    return list(found.values())
+
+
+def detail(window: dict, lines: list[dict], symbols: Symbols) -> str:
+    """Which functions access @lines, and which of them are variables of the
+    kernel, with accesses per operation, most first."""
+    functions, data = Counter(), Counter()
+    for line in lines:
+        accesses = 0
+        for ip, loads, stores in line["sites"]:
+            functions[symbols.function(ip)] += loads + stores
+            accesses += loads + stores
+        if symbols.data(line["va"]):
+            data[symbols.data(line["va"])] += accesses
+    total = sum(window["ops"])
+    words = []
+    for what, found in (("", functions), ("variables: ", data)):
+        named = [f"{name} {count / total:.3g}" for name, count in found.most_common(SHOWN)
+                 if count >= NAMED * total]
+        words += [what + ", ".join(named)] if named else []
+    return "; ".join(words)
+
+
+def per_operation_rows(window: dict, condition: str, symbols: Symbols) -> list[dict]:
+    """The rows of one window.  shared_lines_per_op and shared_accesses_per_op
+    are of what a typical operation does to lines that change hands: the median
+    over the operations of each CPU, in which what happens in fewer than half of
+    them does not show; then the mean over CPUs, as one may write and another
+    read.  shared_lines_per_op_mean is of all operations, and of all lines that
+    one CPU wrote, however seldom, and another touched."""
+    lines = [line for line in window["lines"] if changes_hands(line)]
+    typical, every = operations(window, lines), operations(window, window["lines"])
+    middle = [statistics.fmean(statistics.median(cell[which] for cell in cpu) for cpu in typical)
+              for which in (0, 1)]
+    mean = statistics.fmean(touched for cpu in every for touched, _accesses in cpu)
+    return [row("shared_lines_per_op", "lines", condition, "lines", middle[0]),
+            {**row("shared_accesses_per_op", "accesses", condition, "lines", middle[1]),
+             "detail": detail(window, lines, symbols)},
+            row("shared_lines_per_op_mean", "lines", condition, "lines", mean)]
+
+
+def rows(run: Path) -> list[dict]:
+    """The rows of a run's directory, which has the windows of the plugin
+    (lines.json), what was done in them (ops.json) and the kernel's symbols.
+    Raises Failure where windows are missing, or are not of what was done."""
+    symbols = Symbols(run / "symbols")
+    windows, results = json_lines(run / "lines.json"), json_lines(run / "ops.json")
+    if len(windows) != len(results) or not windows:
+        raise Failure(f"{run} has {len(windows)} windows of {len(results)} runs: look at the guest's output there")
+    found = []
+    for window, result in zip(windows, results, strict=True):
+        done = [count for count in window["ops"] if count]
+        if done != [result["count"]] * result["cpus"]:
+            raise Failure(f"{run}: CPUs did {done} operations and not {result['count']} each, in {result}: look at "
+                          "the guest's output there")
+        name = NAMES[result["op"]].format(dir=result["dir"], size=size_name(result["size"]))
+        found += per_operation_rows(window, f"{name} {result['cpus']} CPUs", symbols)
+    return sorted(found, key=lambda one: one["metric"] != "shared_lines_per_op")

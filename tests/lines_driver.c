@@ -168,7 +168,8 @@ int main(int argc, char **argv)
 		}
 		if (scanf("%lx %lx %u", &ip, &pa, &nr) != 3)
 			return 2;
-		execute(cpu, ip, 0, (strcmp(what, "load") ? STORE : 0) | (strcmp(what, "io") ? 0 : IO) |
+		execute(cpu, ip, 0, (strcmp(what, "load") ? STORE : 0) |
+			(strcmp(what, "io") ? 0 : IO) |
 			(qemu_plugin_meminfo_t)__builtin_ctz(nr) << SHIFT, pa);
 	}
 	return 0;

@@ -208,8 +208,8 @@ static void print_line(const struct line *line)
 	unsigned int cpu;
 	uint32_t i;
 
-	fprintf(out, "{\"line\": %" PRIu64 ", \"va\": %" PRIu64 ", \"cpus\": [", line->nr << LINE_SHIFT,
-		line->va);
+	fprintf(out, "{\"line\": %" PRIu64 ", \"va\": %" PRIu64 ", \"cpus\": [",
+		line->nr << LINE_SHIFT, line->va);
 	for (cpu = 0; cpu < nr_cpus; cpu++) {
 		const struct use *use = &line->use[cpu];
 
@@ -225,8 +225,8 @@ static void print_line(const struct line *line)
 	fputs("], \"sites\": [", out);
 	comma = "";
 	for (site = line->sites; site; site = site->next) {
-		fprintf(out, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", comma, site->ip, site->loads,
-			site->stores);
+		fprintf(out, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", comma, site->ip,
+			site->loads, site->stores);
 		comma = ",";
 	}
 	fputs("]}", out);
@@ -334,8 +334,8 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		uintptr_t mark = mark_of(insn), ip = qemu_plugin_insn_vaddr(insn);
 
 		if (mark)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_mark, QEMU_PLUGIN_CB_NO_REGS,
-							       (void *)mark);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_mark,
+							       QEMU_PLUGIN_CB_NO_REGS, (void *)mark);
 		else
 			qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS,
 							 QEMU_PLUGIN_MEM_RW, (void *)ip);

@@ -139,6 +139,11 @@ class Rows(Case):
             with self.fails("operations"):
                 self.run_of({**window, "ops": ops}, results=[self.result()])
 
+    def test_blind(self):
+        """A window without any access is no proof that nothing is shared."""
+        with self.fails("no access", "read-one"):
+            self.run_of({"ops": [10, 10], "touched": 0, "lines": []}, results=[self.result()])
+
     def test_script(self):
         """The script of a topic keeps the symbols and begins with the window
         that shows what is there without operations."""

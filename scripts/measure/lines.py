@@ -148,7 +148,8 @@ def per_operation_rows(window: dict, condition: str, symbols: Symbols) -> list[d
 def rows(run: Path) -> list[dict]:
     """The rows of a run's directory, which has the windows of the plugin
     (lines.json), what was done in them (ops.json) and the kernel's symbols.
-    Raises Failure where windows are missing, or are not of what was done."""
+    Raises Failure where windows are missing, empty, or not of what was done: 0
+    is a good figure, and must not come of nothing."""
     symbols = Symbols(run / "symbols")
     windows, results = json_lines(run / "lines.json"), json_lines(run / "ops.json")
     if len(windows) != len(results) or not windows:
@@ -159,6 +160,8 @@ def rows(run: Path) -> list[dict]:
         if done != [result["count"]] * result["cpus"]:
             raise Failure(f"{run}: CPUs did {done} operations and not {result['count']} each, in {result}: look at "
                           "the guest's output there")
+        if not window["touched"]:
+            raise Failure(f"{run}: the plugin saw no access to memory in {result}: does this QEMU tell of them?")
         name = NAMES[result["op"]].format(dir=result["dir"], size=size_name(result["size"]))
         found += per_operation_rows(window, f"{name} {result['cpus']} CPUs", symbols)
     return sorted(found, key=lambda one: one["metric"] != "shared_lines_per_op")

@@ -8,8 +8,8 @@ from support import Case, put
 # isort: split
 from measure import filemap, lines, pipe
 
-SYMBOLS = """ffffffff81000000 T _text
-ffffffff81000000 T _stext
+SYMBOLS = """ffffffff81000000 T _stext
+ffffffff81000000 T _text
 ffffffff81000100 t fget
 ffffffff81000200 T fput.cold
 ffffffff81000200 T an_alias

@@ -55,15 +55,17 @@ class Symbols:
     """The symbols of a running kernel, from @path, a copy of its /proc/kallsyms."""
 
     def __init__(self, path: Path):
-        self.names = {}
+        self.names: dict[int, str] = {}
+        image = {"_text": 0, "_end": 0}
         for line in path.read_text().splitlines():
             address, _kind, name = line.split()[:3]
-            # The first name of several is the one that is not an alias.
+            # Of several names at one place, any one will do.
             self.names.setdefault(int(address, 16), name)
+            if name in image:
+                image[name] = int(address, 16)
         self.addresses = sorted(self.names)
-        self.image = [address for name in ("_text", "_end") for address in self.addresses
-                      if self.names[address] == name]
-        if len(self.image) != 2:
+        self.image = (image["_text"], image["_end"])
+        if not all(self.image):
             raise Failure(f"{path} has no _text or no _end: the guest's kernel wants CONFIG_KALLSYMS_ALL, and its "
                           "script root")
 
@@ -141,7 +143,7 @@ def per_operation_rows(window: dict, condition: str, symbols: Symbols) -> list[d
     mean = statistics.fmean(touched for cpu in every for touched, _accesses in cpu)
     return [row("shared_lines_per_op", "lines", condition, "lines", middle[0]),
             {**row("shared_accesses_per_op", "accesses", condition, "lines", middle[1]),
-             "detail": detail(window, lines, symbols)},
+             "detail": detail(window, lines, symbols) if middle[0] else ""},
             row("shared_lines_per_op_mean", "lines", condition, "lines", mean)]
 
 

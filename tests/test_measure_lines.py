@@ -69,12 +69,22 @@ class Rules(Case):
                          (1, 2, 1.225))
 
     def test_read_mostly(self):
-        """A line that each operation reads, and a tick writes once, does not
-        change hands."""
+        """A line that each operation reads, and a tick writes once, is not
+        contended."""
         ticked = [[op, 1, int(op == 50)] for op in range(1, 101)]
         self.assertEqual(self.figures(line(ticked, every(100, 1, 0))), (0, 0, 1))
         often = [[op, 1, int(op % 10 == 0)] for op in range(1, 101)]
         self.assertEqual(self.figures(line(often, every(100, 1, 0))), (1, 1, 1))
+        # One that has a writer, and many readers, is.
+        readers = [every(100, 1, 0)] * 15
+        self.assertEqual(self.figures(line(every(100), *readers), ops=(100,) * 16), (1, 1.0625, 1))
+
+    def test_own(self):
+        """A CPU's own line that another one has once looked at, or written to
+        wake up a task, is not contended."""
+        own = [[op, 3, int(op % 10 == 0)] for op in range(1, 101)]
+        for other in ([[7, 1, 0]], [[7, 1, 1]]):
+            self.assertEqual(self.figures(line(own, other)), (0, 0, 0.505))
 
     def test_moving(self):
         """Memory that is another for each operation, which one CPU writes and
@@ -92,9 +102,10 @@ class Rules(Case):
         found = [line(every(10), every(10), sites=((FGET, 20, 20), (USER, 5, 0))),
                  line(every(10), every(10), va=PIDMAP_LOCK, sites=((FPUT, 0, 10), (FGET + 1, 1, 1))),
                  line([[1, 1, 1]], [[1, 1, 1]], va=PIDMAP_LOCK + 0x40, sites=((FPUT + 4, 1, 1),))]
-        self.assertEqual(lines.detail({"ops": [10, 10]}, found, self.symbols),
+        found.append(line([[op, 3, 0] for op in range(1, 101)], [[1, 1, 1]], sites=((FPUT + 8, 301, 1),)))
+        self.assertEqual(lines.detail({"ops": [10, 10], "lines": found}, self.symbols),
                          "fget 2.1, fput 0.6, user space 0.25; variables: pidmap_lock 0.6")
-        self.assertEqual(lines.detail({"ops": [10, 10]}, [], self.symbols), "")
+        self.assertEqual(lines.detail({"ops": [10, 10], "lines": []}, self.symbols), "")
 
     def test_no_symbols(self):
         """Symbols without addresses, as who is not root sees them, are told."""

@@ -4,7 +4,7 @@ scripts/lines recorded of it, as rows.
 
 Interrupts and other tasks are recorded with the operations that they come upon.
 Two rules keep them out of the figures, and a third figure shows what they keep
-out: see per_operation_rows() and changes_hands().
+out: see per_operation_rows() and contended().
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import statistics
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from process import Failure
@@ -19,9 +20,9 @@ from process import Failure
 from measure import Measurement, json_lines, row, size_name
 
 CPUS = (2, 4, 16)
-# Of the operations in which a line's writer touches it, the share in which it
-# has to write it for the line to count.
-WRITTEN = 0.1
+# Of the operations in which a CPU touches a line, the share in which others may
+# have taken it away for it to count.
+TAKEN = 0.1
 # What a function does less often per operation is not named in a row's detail,
 # and nor is what is not among the first SHOWN.
 NAMED = 0.25
@@ -86,34 +87,57 @@ class Symbols:
         return self.names[self.addresses[place - 1]] if place else hex(address)
 
 
-def changes_hands(line: dict) -> bool:
-    """Whether some CPU that touches @line writes it in a tenth of these
-    operations or more.  Memory that is read all the time and written by a
-    timer tick alone is shared as a set, but costs next to nothing."""
-    for _cpu, turns in line["cpus"]:
-        writes = sum(1 for _op, _loads, stores in turns if stores)
-        if writes and writes >= WRITTEN * len(turns):
-            return True
-    return False
+def contended(line: dict) -> set[int]:
+    """The CPUs from which others may have taken @line in a tenth or more of
+    the operations in which they touch it.
+
+    A CPU misses a line when another one has written it since, or has touched it
+    since and is to lose it to a write of this one.  Whatever the order, that is no
+    more often than others write it, and than this one writes and others touch it.
+    So what all read and a timer tick writes does not count, and nor does what one
+    CPU has for itself but for a task that was woken up once.
+    """
+    touched = {cpu: len(turns) for cpu, turns in line["cpus"]}
+    written = {cpu: sum(1 for _op, _loads, stores in turns if stores) for cpu, turns in line["cpus"]}
+    found = set()
+    for cpu, own in touched.items():
+        others_write = sum(written.values()) - written[cpu]
+        others_touch = sum(touched.values()) - own
+        if others_write + min(written[cpu], others_touch) >= TAKEN * own:
+            found.add(cpu)
+    return found
 
 
-def operations(window: dict, lines: list[dict]) -> list[list[tuple[int, int]]]:
-    """For each CPU that did operations, and each of them, how many of @lines it
-    touched, and how often."""
+def everybody(line: dict) -> set[int]:
+    """All CPUs that touch @line."""
+    return {cpu for cpu, _turns in line["cpus"]}
+
+
+def operations(window: dict, whose: Callable[[dict], set[int]]) -> list[list[tuple[int, int]]]:
+    """For each CPU that did operations, and each of them, how many shared lines
+    it touched, and how often: of each line, what those CPUs did that @whose
+    tells of it."""
     found = {cpu: [(0, 0)] * count for cpu, count in enumerate(window["ops"]) if count}
-    for line in lines:
+    for line in window["lines"]:
+        counted = whose(line)
         for cpu, turns in line["cpus"]:
-            for op, loads, stores in turns:
+            for op, loads, stores in turns if cpu in counted else ():
                 touched, accesses = found[cpu][op - 1]
                 found[cpu][op - 1] = (touched + 1, accesses + loads + stores)
     return list(found.values())
 
 
-def detail(window: dict, lines: list[dict], symbols: Symbols) -> str:
-    """Which functions access @lines, and which of them are variables of the
-    kernel, with accesses per operation, most first."""
+def detail(window: dict, symbols: Symbols) -> str:
+    """Which functions access the contended lines of @window, and which of these
+    are variables of the kernel, with accesses per operation, most first.  What
+    an instruction did is not known by CPU, so a line is one of these if the CPUs
+    that it counts for are most of those that touch it."""
     functions, data = Counter(), Counter()
-    for line in lines:
+    for line in window["lines"]:
+        counted = contended(line)
+        touched = [(cpu in counted, len(turns)) for cpu, turns in line["cpus"]]
+        if 2 * sum(times for counts, times in touched if counts) < sum(times for _counts, times in touched):
+            continue
         accesses = 0
         for ip, loads, stores in line["sites"]:
             functions[symbols.function(ip)] += loads + stores
@@ -131,19 +155,18 @@ def detail(window: dict, lines: list[dict], symbols: Symbols) -> str:
 
 def per_operation_rows(window: dict, condition: str, symbols: Symbols) -> list[dict]:
     """The rows of one window.  shared_lines_per_op and shared_accesses_per_op
-    are of what a typical operation does to lines that change hands: the median
-    over the operations of each CPU, in which what happens in fewer than half of
-    them does not show; then the mean over CPUs, as one may write and another
-    read.  shared_lines_per_op_mean is of all operations, and of all lines that
-    one CPU wrote, however seldom, and another touched."""
-    lines = [line for line in window["lines"] if changes_hands(line)]
-    typical, every = operations(window, lines), operations(window, window["lines"])
+    are of what a typical operation does to contended lines: the median over the
+    operations of each CPU, in which what happens in fewer than half of them does
+    not show; then the mean over CPUs, as one may write and another read.
+    shared_lines_per_op_mean is of all operations, and of all lines that one CPU
+    wrote, however seldom, and another touched."""
+    typical, every = operations(window, contended), operations(window, everybody)
     middle = [statistics.fmean(statistics.median(cell[which] for cell in cpu) for cpu in typical)
               for which in (0, 1)]
     mean = statistics.fmean(touched for cpu in every for touched, _accesses in cpu)
     return [row("shared_lines_per_op", "lines", condition, "lines", middle[0]),
             {**row("shared_accesses_per_op", "accesses", condition, "lines", middle[1]),
-             "detail": detail(window, lines, symbols) if middle[0] else ""},
+             "detail": detail(window, symbols) if middle[0] else ""},
             row("shared_lines_per_op_mean", "lines", condition, "lines", mean)]
 
 

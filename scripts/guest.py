@@ -84,7 +84,7 @@ def boot(image: Kernel, tests: Path, name: str, script: str, label: str, cpus: i
         ran = um.boot(image, run_dir, script, **options)
     else:
         ran = qemu.boot(image, run_dir, script, accel=accel, icount=icount, by_turns=by_turns,
-                        plugin=plugin.lines() if lines else None, **options)
+                        plugin=plugin.lines(image, run_dir) if lines else "", **options)
     if ran.reports():
         say(f"guest: {label}: {decode(image, ran)} has its report with source lines")
     return ran

@@ -26,7 +26,7 @@ BOOTS = 3
 
 
 def vng(kernel: Path, run_dir: Path, command: str, cpus: int, memory: str, accel: str,
-        icount: bool, by_turns: bool, plugin: Path | None = None) -> list[str]:
+        icount: bool, by_turns: bool, plugin: str = "") -> list[str]:
     """The command line that boots @kernel and runs @command in it; the rest is
     as boot() has it."""
     argv = [str(tool("vng")), "-v", "--run", str(kernel), "--force-9p", "--disable-monitor",
@@ -43,30 +43,24 @@ def vng(kernel: Path, run_dir: Path, command: str, cpus: int, memory: str, accel
         options.append("-accel tcg,thread=single")
     if plugin:
         # vng gives its words to a shell.
-        options.append("-plugin " + shlex.quote(f"{option(plugin)},out={option(run_dir / plugin.stem)}.json"))
+        options.append("-plugin " + shlex.quote(plugin))
     if options:
         argv.append(f"--qemu-opts={' '.join(options)}")
     return argv
 
 
-def option(path: Path) -> str:
-    """@path within an option of QEMU, where a comma ends a value."""
-    return str(path).replace(",", ",,")
-
-
 def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str = "1G",
          accel: str = "tcg", icount: bool = False, by_turns: bool = False, timeout: float = 900,
-         label: str = "guest", plugin: Path | None = None) -> Ran:
+         label: str = "guest", plugin: str = "") -> Ran:
     """Boot @kernel and run the bash @script as root in /mnt, which is @run_dir.
 
     @cpus: virtual CPUs (icount takes one); @memory: QEMU's -m; @timeout:
     seconds of wall time for boot and script together; @by_turns: under TCG,
     the virtual CPUs run by turns, not at once.  Tools that trace patch the
     kernel's code, and a virtual CPU that translates that code meanwhile may
-    keep what it was; @plugin: what QEMU loads, under TCG, and has the virtual
-    CPUs of @cpus run by turns for, with instructions for a clock as icount has
-    it: so few timer ticks come between, and a run repeats.  It writes <its
-    name>.json in @run_dir.  One that dies as it boots, of that or without a report in
+    keep what it was; @plugin: the value of QEMU's -plugin, for which all @cpus
+    run by turns under TCG, with instructions for a clock as icount has it: few
+    timer ticks come between then, and a run repeats.  One that dies as it boots, of that or without a report in
     its log, is booted again, BOOTS times in all; that is said, and the logs are
     kept as console-died-<n>.log.  Raises Failure with the kept log's path and
     last lines if the guest hangs, panics or never gets to the script; a script

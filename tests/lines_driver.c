@@ -5,6 +5,7 @@
  *
  *   mark CPU N            the instruction that is mark N, in user space
  *   kmark CPU N           the same in the kernel
+ *   tick CPU 0            the instruction at TICK
  *   load CPU IP PA SIZE   an access by the instruction at IP; numbers in hex
  *   store CPU IP PA SIZE
  *   io CPU IP PA SIZE     a store to a device
@@ -22,6 +23,7 @@
 #define DIRECT_MAP	0xffff888000000000ULL
 #define USER_TEXT	0x401000ULL
 #define KERNEL_TEXT	0xffffffff81000000ULL
+#define TICK		0xffffffff81000800ULL
 
 struct qemu_plugin_insn {
 	unsigned char bytes[MARK_SIZE];
@@ -141,9 +143,9 @@ static void execute(unsigned int cpu, uint64_t va, unsigned int mark, qemu_plugi
 		tb.insn.bytes[sizeof(bytes)] = mark;
 	}
 	on_translation(0, &tb);
-	if (mark && tb.insn.exec)
+	if ((mark || va == TICK) && tb.insn.exec)
 		tb.insn.exec(cpu, tb.insn.exec_data);
-	if (!mark && tb.insn.mem)
+	if (!mark && va != TICK && tb.insn.mem)
 		tb.insn.mem(cpu, info, DIRECT_MAP + pa, tb.insn.mem_data);
 }
 
@@ -160,10 +162,11 @@ int main(int argc, char **argv)
 	if (qemu_plugin_install(0, &info, argc - 2, argv + 2))
 		return 3;
 	while (scanf("%15s %u", what, &cpu) == 2) {
-		if (strstr(what, "mark")) {
+		if (strstr(what, "mark") || !strcmp(what, "tick")) {
 			if (scanf("%u", &nr) != 1)
 				return 2;
-			execute(cpu, what[0] == 'k' ? KERNEL_TEXT : USER_TEXT, nr, 0, 0);
+			execute(cpu, what[0] == 't' ? TICK : what[0] == 'k' ? KERNEL_TEXT : USER_TEXT,
+				nr, 0, 0);
 			continue;
 		}
 		if (scanf("%lx %lx %u", &ip, &pa, &nr) != 3)

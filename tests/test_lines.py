@@ -18,6 +18,7 @@ import plugin
 from build import REGRESS
 
 OPEN, OP, END, CLOSE = 1, 2, 3, 4
+TICK = "ffffffff81000800"
 
 
 @unittest.skipUnless(shutil.which("gcc"), "there is no gcc")
@@ -35,7 +36,7 @@ class Plugin(Case):
 
     def drive(self, *commands: str, cpus: int = 2) -> subprocess.CompletedProcess:
         """Let the plugin see @commands of the driver."""
-        return subprocess.run([self.driver, str(cpus), f"out={self.dir / 'lines.json'}"],
+        return subprocess.run([self.driver, str(cpus), f"out={self.dir / 'lines.json'}", f"tick={TICK}"],
                               input="\n".join(commands) + "\n", capture_output=True, text=True)
 
     def windows(self, *commands: str, cpus: int = 2) -> list[dict]:
@@ -52,7 +53,7 @@ class Plugin(Case):
             f"mark 0 {OP}", "store 0 a0 1000 8", "load 0 a4 1038 8", "load 0 a0 2000 4", "store 0 a8 3000 8",
             f"mark 1 {OP}", "load 1 b0 1010 4", "load 1 b4 2010 4", "store 1 b8 4000 8",
             f"mark 0 {OP}", "load 0 a4 1000 8", f"mark 0 {END}", f"mark 1 {END}", f"mark 0 {CLOSE}")
-        self.assertEqual(found, [{"ops": [2, 1], "touched": 4, "lines": [
+        self.assertEqual(found, [{"ops": [2, 1], "ticks": [[], []], "touched": 4, "lines": [
             {"line": 0x1000, "va": 0xffff888000001000, "cpus": [[0, [[1, 1, 1], [2, 1, 0]]], [1, [[1, 1, 0]]]],
              "sites": [[0xa4, 2, 0], [0xb0, 1, 0], [0xa0, 0, 1]]}]}])
 
@@ -71,7 +72,7 @@ class Plugin(Case):
             "store 0 a0 1000 8", f"mark 0 {OPEN}", "store 0 a0 1000 8", "store 1 a0 1000 8", f"mark 0 {OP}",
             "store 1 a0 1000 8", "load 0 a0 1000 8", "io 0 a0 6000 8", f"mark 1 {OP}", "io 1 a0 6000 8",
             f"mark 1 {END}", f"mark 0 {END}", "store 1 a0 1000 8", f"mark 0 {CLOSE}")
-        self.assertEqual(window, {"ops": [1, 1], "touched": 1, "lines": []})
+        self.assertEqual(window, {"ops": [1, 1], "ticks": [[], []], "touched": 1, "lines": []})
 
     def test_two_lines(self):
         """An access that straddles lines is one of each."""
@@ -85,7 +86,15 @@ class Plugin(Case):
         once = [f"mark 0 {OPEN}", f"mark 0 {OP}", f"mark 1 {OP}", "store 0 a0 1000 8", f"mark 0 {END}",
                 f"mark 1 {END}", f"mark 0 {CLOSE}"]
         self.assertEqual(self.windows(*once, *(word.replace("store 0", "load 1") for word in once)),
-                         [{"ops": [1, 1], "touched": 1, "lines": []}] * 2)
+                         [{"ops": [1, 1], "ticks": [[], []], "touched": 1, "lines": []}] * 2)
+
+    def test_ticks(self):
+        """Operations that the timer came upon are told, once each; the next
+        window has its own."""
+        window = [f"mark 0 {OPEN}", "tick 1 0", f"mark 1 {OP}", f"mark 1 {OP}", "tick 1 0", "tick 1 0",
+                  f"mark 1 {OP}", "tick 1 0", f"mark 1 {END}", "tick 1 0", f"mark 0 {CLOSE}"]
+        found = self.windows(*window, f"mark 0 {OPEN}", f"mark 0 {OP}", f"mark 0 {END}", f"mark 0 {CLOSE}")
+        self.assertEqual([one["ticks"] for one in found], [[[], [2, 3]], [[], []]])
 
     def test_many(self):
         """Neither many lines, many operations nor many instructions are lost."""
@@ -114,8 +123,10 @@ class Plugin(Case):
                 done = self.drive(*commands)
                 self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
                 self.assertIn(words, done.stderr)
-        for argv, words in ((["2"], "out=FILE"), (["2", "in=x"], "out=FILE"), (["65", f"out={self.dir}/x"], "64 CPUs"),
-                            (["2", f"out={self.dir}/none/x"], "No such file")):
+        for argv, words in ((["2"], "out=FILE"), (["2", "in=x", "tick=1"], "out=FILE"),
+                            (["2", "out=x", "tock=1"], "tick=ADDRESS"),
+                            (["65", f"out={self.dir}/x", "tick=1"], "64 CPUs"),
+                            (["2", f"out={self.dir}/none/x", "tick=1"], "No such file")):
             with self.subTest(argv=argv):
                 done = subprocess.run([self.driver, *argv], input="", capture_output=True, text=True)
                 self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1))
@@ -123,17 +134,32 @@ class Plugin(Case):
 
     def test_built(self):
         """It is compiled once for the same sources, and again for others."""
-        path = plugin.lines()
+        path = plugin.built()
         self.assertIn(b"qemu_plugin_install", path.read_bytes())
         with mock.patch.object(plugin, "command", side_effect=AssertionError("compiled")):
-            self.assertEqual(plugin.lines(), path)
+            self.assertEqual(plugin.built(), path)
         shutil.copytree(plugin.SOURCE, self.dir / "lines")
         self.enterContext(mock.patch.object(plugin, "SOURCE", self.dir / "lines"))
         put(self.dir / "lines/lines.c", (plugin.SOURCE / "lines.c").read_text() + "/* new */\n")
-        self.assertNotEqual(plugin.lines(), path)
+        self.assertNotEqual(plugin.built(), path)
         put(self.dir / "lines/lines.c", "nonsense\n")
         with self.fails("gcc"):
-            plugin.lines()
+            plugin.built()
+
+
+class Option(Case):
+    """plugin.lines()."""
+
+    def test_option(self):
+        """QEMU is told of the plugin, its output and the kernel's timer, with
+        the commas of paths doubled; a kernel without that is told."""
+        self.enterContext(mock.patch.object(plugin, "built", lambda: Path("/c/a,b/lines.so")))
+        kernel = mock.Mock(path=self.dir)
+        self.fake("nm", f"echo 0000000000000010 T asm_{plugin.TICK}; echo {TICK} t {plugin.TICK}\n")
+        self.assertEqual(plugin.lines(kernel, Path("/r")), f"/c/a,,b/lines.so,out=/r/lines.json,tick={TICK}")
+        self.fake("nm", "echo 0000000000000010 T another\n")
+        with self.fails(plugin.TICK, "vmlinux"):
+            plugin.lines(kernel, Path("/r"))
 
 
 @unittest.skipUnless(shutil.which("gcc"), "there is no gcc")

@@ -40,9 +40,10 @@ class Rules(Case):
         super().setUp()
         self.symbols = lines.Symbols(put(self.dir / "symbols", SYMBOLS))
 
-    def figures(self, *found: dict, ops=(100, 100)) -> tuple[float, float, float]:
-        """Lines, accesses and the mean of lines of a window with these lines."""
-        window = {"ops": list(ops), "lines": list(found), "touched": 1000}
+    def figures(self, *found: dict, ops=(100, 100), ticks=()) -> tuple[float, float, float]:
+        """Lines, accesses and the mean of lines of a window with these lines;
+        @ticks came upon these operations of each CPU."""
+        window = {"ops": list(ops), "lines": list(found), "touched": 1000, "ticks": [list(ticks) for _ in ops]}
         rows = lines.per_operation_rows(window, "x 2 CPUs", self.symbols)
         self.assertEqual([one["metric"] for one in rows],
                          ["shared_lines_per_op", "shared_accesses_per_op", "shared_lines_per_op_mean"])
@@ -67,6 +68,15 @@ class Rules(Case):
         self.assertEqual(self.figures(line(every(100, step=10), every(100, step=10))), (0, 0, 0.1))
         self.assertEqual(self.figures(line(every(100), every(100)), line(every(100, step=4), every(100, step=5))),
                          (1, 2, 1.225))
+
+    def test_ticks(self):
+        """Where operations are so long that the timer comes upon most of them,
+        those that it did not come upon tell what they do themselves; where it
+        came upon all, there is no telling."""
+        often = [turn for turn in every(100) if turn[0] % 4]
+        self.assertEqual(self.figures(line(often, often)), (1, 2, 0.75))
+        self.assertEqual(self.figures(line(often, often), ticks=[op for op, _, _ in often]), (0, 0, 0.75))
+        self.assertEqual(self.figures(line(often, often), ticks=range(1, 101)), (1, 2, 0.75))
 
     def test_read_mostly(self):
         """A line that each operation reads, and a tick writes once, is not
@@ -130,7 +140,7 @@ class Rows(Case):
     def test_rows(self):
         """Conditions name the file system, the size and the CPUs; a metric comes
         after the other."""
-        window = {"ops": [10, 10, 0, 0], "touched": 9, "lines": [line(every(10), every(10))]}
+        window = {"ops": [10, 10, 0, 0], "ticks": [[]] * 4, "touched": 9, "lines": [line(every(10), every(10))]}
         found = self.run_of(window, {**window, "lines": []}, results=[
             self.result(), self.result(op="pipe-own", dir=None, size=65536)])
         self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in found], [

@@ -4,15 +4,17 @@
  * 64-byte line of guest memory, while a program in the guest does some
  * operations on each of several CPUs; marks.h says how that program tells when.
  *
- *   -plugin lines.so,out=FILE
+ *   -plugin lines.so,out=FILE,tick=ADDRESS
  *
  * Each window becomes a line of FILE, a JSON object:
  *   ops      operations by CPU
+ *   ticks    by CPU, the operations in which it came to ADDRESS, in hex, where
+ *            the guest's kernel handles its timer; from 1
  *   touched  how many lines these CPUs touched
  *   lines    of those, the ones that one CPU wrote and another touched: "line",
  *            the physical address; "va", the virtual one of the first access;
  *            "cpus", a list of [CPU, [[operation, loads, stores], ...]] with the
- *            operations that touched it, from 1; "sites", a list of [address of
+ *            operations that touched it; "sites", a list of [address of
  *            an instruction, loads, stores]
  *
  * What is counted is what the CPU does between its marks, whoever does it:
@@ -71,12 +73,14 @@ struct line {
 struct cpu {
 	bool counting;
 	uint32_t op;
+	struct use ticks;
 };
 
 static struct cpu cpus[CPUS];
 static unsigned int nr_cpus;
 static struct line *bucket[BUCKETS];
 static bool is_open;
+static uint64_t tick_ip;
 static FILE *out;
 
 /* At once: QEMU's own exit handlers would wait for the CPU that is in here */
@@ -177,6 +181,13 @@ static void on_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
 		record(cpu, info, last, (uintptr_t)ip);
 }
 
+static void on_tick(unsigned int cpu, void *data)
+{
+	(void)data;
+	if (cpus[cpu].counting)
+		find_turn(&cpus[cpu].ticks, cpus[cpu].op);
+}
+
 /* ---- windows ---- */
 
 static bool is_written(const struct use *use)
@@ -251,7 +262,16 @@ static void open_window(void)
 	if (is_open)
 		die("a window is opened in another one");
 	is_open = true;
-	memset(cpus, 0, sizeof(cpus));
+}
+
+static void print_ticks(const struct use *ticks)
+{
+	uint32_t i;
+
+	fputc('[', out);
+	for (i = 0; i < ticks->nr; i++)
+		fprintf(out, "%s%" PRIu32, i ? "," : "", ticks->turn[i].op);
+	fputc(']', out);
 }
 
 /* Write down and forget the window */
@@ -271,6 +291,13 @@ static void close_window(void)
 			die("a window is closed while a CPU is in it");
 		fprintf(out, "%s%" PRIu32, i ? ", " : "", cpus[i].op);
 	}
+	fputs("], \"ticks\": [", out);
+	for (i = 0; i < nr_cpus; i++) {
+		fputs(i ? ", " : "", out);
+		print_ticks(&cpus[i].ticks);
+		free(cpus[i].ticks.turn);
+	}
+	memset(cpus, 0, sizeof(cpus));
 	fputs("], \"lines\": [", out);
 	for (i = 0; i < BUCKETS; i++) {
 		while ((line = bucket[i])) {
@@ -339,6 +366,9 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		else
 			qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS,
 							 QEMU_PLUGIN_MEM_RW, (void *)ip);
+		if (ip == tick_ip)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_tick,
+							       QEMU_PLUGIN_CB_NO_REGS, NULL);
 	}
 }
 
@@ -347,10 +377,11 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
 					   char **argv)
 {
-	if (argc != 1 || strncmp(argv[0], "out=", 4)) {
-		fputs("lines: give out=FILE, and nothing else\n", stderr);
+	if (argc != 2 || strncmp(argv[0], "out=", 4) || strncmp(argv[1], "tick=", 5)) {
+		fputs("lines: give out=FILE,tick=ADDRESS, and nothing else\n", stderr);
 		return 1;
 	}
+	tick_ip = strtoull(argv[1] + 5, NULL, 16);
 	if (!info->system_emulation || info->system.max_vcpus > CPUS) {
 		fprintf(stderr, "lines: this is for a whole system of at most %u CPUs\n", CPUS);
 		return 1;

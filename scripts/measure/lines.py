@@ -3,8 +3,8 @@
 scripts/lines recorded of it, as rows.
 
 Interrupts and other tasks are recorded with the operations that they come upon.
-Two rules keep them out of the figures, and a third figure shows what they keep
-out: see per_operation_rows() and contended().
+Three rules keep them out of the figures, and another figure shows what they keep
+out: see contended(), undisturbed() and per_operation_rows().
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def everybody(line: dict) -> set[int]:
     return {cpu for cpu, _turns in line["cpus"]}
 
 
-def operations(window: dict, whose: Callable[[dict], set[int]]) -> list[list[tuple[int, int]]]:
+def operations(window: dict, whose: Callable[[dict], set[int]]) -> dict[int, list[tuple[int, int]]]:
     """For each CPU that did operations, and each of them, how many shared lines
     it touched, and how often: of each line, what those CPUs did that @whose
     tells of it."""
@@ -124,7 +124,14 @@ def operations(window: dict, whose: Callable[[dict], set[int]]) -> list[list[tup
             for op, loads, stores in turns if cpu in counted else ():
                 touched, accesses = found[cpu][op - 1]
                 found[cpu][op - 1] = (touched + 1, accesses + loads + stores)
-    return list(found.values())
+    return found
+
+
+def undisturbed(window: dict, cpu: int, done: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Of what the operations of @cpu have @done, in order, those that its timer
+    did not come upon; all, where it came upon each."""
+    ticked = set(window["ticks"][cpu])
+    return [cell for op, cell in enumerate(done, 1) if op not in ticked] or done
 
 
 def detail(window: dict, symbols: Symbols) -> str:
@@ -156,11 +163,12 @@ def detail(window: dict, symbols: Symbols) -> str:
 def per_operation_rows(window: dict, condition: str, symbols: Symbols) -> list[dict]:
     """The rows of one window.  shared_lines_per_op and shared_accesses_per_op
     are of what a typical operation does to contended lines: the median over the
-    operations of each CPU, in which what happens in fewer than half of them does
-    not show; then the mean over CPUs, as one may write and another read.
+    undisturbed operations of each CPU, in which what happens in fewer than half of
+    them does not show; then the mean over CPUs, as one may write and another read.
     shared_lines_per_op_mean is of all operations, and of all lines that one CPU
     wrote, however seldom, and another touched."""
-    typical, every = operations(window, contended), operations(window, everybody)
+    typical = [undisturbed(window, cpu, done) for cpu, done in operations(window, contended).items()]
+    every = operations(window, everybody).values()
     middle = [statistics.fmean(statistics.median(cell[which] for cell in cpu) for cpu in typical)
               for which in (0, 1)]
     mean = statistics.fmean(touched for cpu in every for touched, _accesses in cpu)

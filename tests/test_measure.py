@@ -168,7 +168,8 @@ class Rows(Case):
             put(self.dir / "threads.json", '{"procs": 2, "ops_per_s": 7}\n')
             rows = module.NATIVE.rows(self.dir)
             self.assertEqual([one["value"] for one in rows[:len(lines)]],
-                             [float(f"{number * 1e6:.6g}") for number in range(1, len(lines) + 1)])
+                             [float(f"{number * 1e6 / (int(line.split()[1]) if line.startswith('pipe ') else 1):.6g}")
+                              for number, line in enumerate(lines, 1)])
             self.assertEqual({(one["unit"], one["evidence"]) for one in rows}, {("op/s", "timed-uml")})
             self.assertEqual(len({one["condition"] for one in rows}), len(rows))
             self.assertEqual(module.NATIVE.config, "um-time")

@@ -46,7 +46,9 @@ def measured(run: Path) -> dict[str, float]:
         operations, nanoseconds, what = line.split(" ", 2)
         if not int(operations):
             raise Failure(f"nothing was done in '{what}' of {run}: look at the guest's log beside it")
-        found[what] = int(operations) / int(nanoseconds) * 1e9
+        # Of pipes bytes are counted.
+        each = int(what.split()[1]) if what.startswith("pipe ") else 1
+        found[what] = int(operations) / each / int(nanoseconds) * 1e9
     return found
 
 

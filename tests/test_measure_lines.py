@@ -78,6 +78,13 @@ class Rules(Case):
         self.assertEqual(self.figures(line(often, often), ticks=[op for op, _, _ in often]), (0, 0, 0.75))
         self.assertEqual(self.figures(line(often, often), ticks=range(1, 101)), (1, 2, 0.75))
 
+    def test_written_by_ticks(self):
+        """What ticks write, and operations read, is not contended even where
+        there are many ticks."""
+        ticked = [[op, 1, int(op % 4 == 0)] for op in range(1, 101)]
+        self.assertEqual(self.figures(line(ticked, every(100, 1, 0))), (1, 1, 1))
+        self.assertEqual(self.figures(line(ticked, every(100, 1, 0)), ticks=range(4, 101, 4)), (0, 0, 1))
+
     def test_read_mostly(self):
         """A line that each operation reads, and a tick writes once, is not
         contended."""
@@ -113,9 +120,9 @@ class Rules(Case):
                  line(every(10), every(10), va=PIDMAP_LOCK, sites=((FPUT, 0, 10), (FGET + 1, 1, 1))),
                  line([[1, 1, 1]], [[1, 1, 1]], va=PIDMAP_LOCK + 0x40, sites=((FPUT + 4, 1, 1),))]
         found.append(line([[op, 3, 0] for op in range(1, 101)], [[1, 1, 1]], sites=((FPUT + 8, 301, 1),)))
-        self.assertEqual(lines.detail({"ops": [10, 10], "lines": found}, self.symbols),
+        self.assertEqual(lines.detail(found, 20, self.symbols),
                          "fget 2.1, fput 0.6, user space 0.25; variables: pidmap_lock 0.6")
-        self.assertEqual(lines.detail({"ops": [10, 10], "lines": []}, self.symbols), "")
+        self.assertEqual(lines.detail([], 20, self.symbols), "")
 
     def test_no_symbols(self):
         """Symbols without addresses, as who is not root sees them, are told."""

@@ -113,37 +113,53 @@ def everybody(line: dict) -> set[int]:
     return {cpu for cpu, _turns in line["cpus"]}
 
 
-def operations(window: dict, whose: Callable[[dict], set[int]]) -> dict[int, list[tuple[int, int]]]:
-    """For each CPU that did operations, and each of them, how many shared lines
-    it touched, and how often: of each line, what those CPUs did that @whose
-    tells of it."""
-    found = {cpu: [(0, 0)] * count for cpu, count in enumerate(window["ops"]) if count}
-    for line in window["lines"]:
-        counted = whose(line)
-        for cpu, turns in line["cpus"]:
-            for op, loads, stores in turns if cpu in counted else ():
-                touched, accesses = found[cpu][op - 1]
-                found[cpu][op - 1] = (touched + 1, accesses + loads + stores)
+def every(window: dict) -> dict[int, list[int]]:
+    """The operations of each CPU that did any, by number."""
+    return {cpu: list(range(1, count + 1)) for cpu, count in enumerate(window["ops"]) if count}
+
+
+def undisturbed(window: dict) -> dict[int, list[int]]:
+    """Those that the CPU's timer did not come upon; all of a CPU, where it came
+    upon each."""
+    ticked = [set(ops) for ops in window["ticks"]]
+    return {cpu: [op for op in ops if op not in ticked[cpu]] or ops for cpu, ops in every(window).items()}
+
+
+def within(lines: list[dict], which: dict[int, list[int]]) -> list[dict]:
+    """@lines with what the operations of @which did to them, and nothing else."""
+    wanted = {cpu: set(ops) for cpu, ops in which.items()}
+    found = []
+    for line in lines:
+        cpus = [[cpu, [turn for turn in turns if turn[0] in wanted[cpu]]] for cpu, turns in line["cpus"]]
+        found.append({**line, "cpus": [[cpu, turns] for cpu, turns in cpus if turns]})
     return found
 
 
-def undisturbed(window: dict, cpu: int, done: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Of what the operations of @cpu have @done, in order, those that its timer
-    did not come upon; all, where it came upon each."""
-    ticked = set(window["ticks"][cpu])
-    return [cell for op, cell in enumerate(done, 1) if op not in ticked] or done
+def operations(lines: list[dict], which: dict[int, list[int]],
+               whose: Callable[[dict], set[int]]) -> list[list[tuple[int, int]]]:
+    """For each CPU of @which, and each of its operations there, how many of
+    @lines it touched, and how often: of each line, what those CPUs did that
+    @whose tells of it."""
+    found = {cpu: dict.fromkeys(ops, (0, 0)) for cpu, ops in which.items()}
+    for line in lines:
+        counted = whose(line)
+        for cpu, turns in line["cpus"]:
+            for op, loads, stores in turns if cpu in counted else ():
+                touched, accesses = found[cpu][op]
+                found[cpu][op] = (touched + 1, accesses + loads + stores)
+    return [list(done.values()) for done in found.values()]
 
 
-def detail(window: dict, symbols: Symbols) -> str:
-    """Which functions access the contended lines of @window, and which of these
-    are variables of the kernel, with accesses per operation, most first.  What
-    an instruction did is not known by CPU, so a line is one of these if the CPUs
-    that it counts for are most of those that touch it."""
+def detail(lines: list[dict], total: int, symbols: Symbols) -> str:
+    """Which functions access the contended ones of @lines, and which of these
+    are variables of the kernel, with accesses for each of @total operations, most
+    first.  What an instruction did is not known by CPU and operation, so all of
+    it is told of lines that count for most of what touches them."""
     functions, data = Counter(), Counter()
-    for line in window["lines"]:
+    for line in lines:
         counted = contended(line)
         touched = [(cpu in counted, len(turns)) for cpu, turns in line["cpus"]]
-        if 2 * sum(times for counts, times in touched if counts) < sum(times for _counts, times in touched):
+        if 2 * sum(times for counts, times in touched if counts) <= sum(times for _counts, times in touched):
             continue
         accesses = 0
         for ip, loads, stores in line["sites"]:
@@ -151,7 +167,6 @@ def detail(window: dict, symbols: Symbols) -> str:
             accesses += loads + stores
         if symbols.data(line["va"]):
             data[symbols.data(line["va"])] += accesses
-    total = sum(window["ops"])
     words = []
     for what, found in (("", functions), ("variables: ", data)):
         named = [f"{name} {count / total:.3g}" for name, count in found.most_common(SHOWN)
@@ -167,14 +182,16 @@ def per_operation_rows(window: dict, condition: str, symbols: Symbols) -> list[d
     them does not show; then the mean over CPUs, as one may write and another read.
     shared_lines_per_op_mean is of all operations, and of all lines that one CPU
     wrote, however seldom, and another touched."""
-    typical = [undisturbed(window, cpu, done) for cpu, done in operations(window, contended).items()]
-    every = operations(window, everybody).values()
+    calm = undisturbed(window)
+    lines = within(window["lines"], calm)
+    typical = operations(lines, calm, contended)
     middle = [statistics.fmean(statistics.median(cell[which] for cell in cpu) for cpu in typical)
               for which in (0, 1)]
-    mean = statistics.fmean(touched for cpu in every for touched, _accesses in cpu)
+    whole = operations(window["lines"], every(window), everybody)
+    mean = statistics.fmean(touched for cpu in whole for touched, _accesses in cpu)
     return [row("shared_lines_per_op", "lines", condition, "lines", middle[0]),
             {**row("shared_accesses_per_op", "accesses", condition, "lines", middle[1]),
-             "detail": detail(window, symbols) if middle[0] else ""},
+             "detail": detail(lines, sum(window["ops"]), symbols) if middle[0] else ""},
             row("shared_lines_per_op_mean", "lines", condition, "lines", mean)]
 
 

@@ -9,7 +9,6 @@ from command import arguments, run
 from dots import number
 from machine import config_differences, differences
 from process import Failure
-
 from results import more_is_better
 
 # How many options of two configurations that differ are named.
@@ -142,7 +141,7 @@ def written(a: list[dict], b: list[dict], names: tuple[str, str], configs: tuple
     if alone:
         lines += [f"{len(alone)} rows are in one of the runs only, and not shown.", ""]
     counts = [sum(row["verdict"] == verdict for row in rows)
-              for verdict in (stats.GAIN, stats.LOSS, stats.NO_DIFFERENCE, stats.TOO_FEW)]
+              for verdict in ("gain", "loss", "no difference seen", stats.TOO_FEW)]
     lines.append("{} rows: {} gain, {} loss, {} no difference seen, {} too few boots. Where nothing differs, some "
                  "three rows of a hundred are called a gain or a loss by chance.".format(len(rows), *counts))
     return "\n".join(lines) + "\n"

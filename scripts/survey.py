@@ -10,6 +10,7 @@ is changed.  What a kernel does not let be seen is left out, with a sentence.
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -104,6 +105,10 @@ def pipe_verdict(maps: dict, seconds: float) -> str:
 
 def pid_verdict(maps: dict, seconds: float) -> str:
     """Whether creating tasks would gain: from shorter waits for pidmap_lock."""
+    if "@made" in maps:
+        made = total(maps["@made"]) / seconds
+        return (f"{'perhaps' if made >= MANY else 'hardly'}: {made:,.0f} tasks a second are made, but who waits for "
+                "pidmap_lock is not seen here")
     tasks, waited = total(maps.get("@tasks")), total(maps.get("@waited_ns"))
     what = (f"{tasks / seconds:,.0f} tasks a second are made, and pidmap_lock is waited for "
             f"{total(maps.get('@waits')) / seconds:,.0f} times and {milliseconds(waited, seconds)}")
@@ -150,7 +155,7 @@ def fault_verdict(maps: dict, seconds: float) -> str:
 SURVEYS = {
     "pipe": Survey((Probe("pipe_write_size", "the sizes of writes to pipes"),
                     Probe("pipe_mutex", "who waits for pipe->mutex", "pipe_write_time")), pipe_verdict),
-    "pid": Survey((Probe("pid_lock", "who waits for pidmap_lock"),), pid_verdict),
+    "pid": Survey((Probe("pid_lock", "who waits for pidmap_lock", "pid_tasks"),), pid_verdict),
     "filemap": Survey((Probe("filemap_read", "reads that hit the page cache"),
                        Probe("shmem_read", "reads of tmpfs")), filemap_verdict),
     "fault": Survey((Probe("fault_retry", "page faults that come back"),), fault_verdict),
@@ -279,6 +284,8 @@ def main() -> None:
             raise Failure(f"there is no survey for '{topic}': there are {', '.join(SURVEYS)}")
     if not shutil.which("bpftrace"):
         raise Failure("bpftrace is not installed: install it, and run this again")
+    if args.exec and not shutil.which(shlex.split(args.exec)[0]):
+        raise Failure(f"there is no program {shlex.split(args.exec)[0]} to look at: give another command")
     if os.geteuid():
         raise Failure("bpftrace takes root: run 'sudo make survey'")
     if not Path("/sys/kernel/tracing/events").exists():

@@ -50,6 +50,8 @@ class Verdicts(Case):
         self.begins(survey.pid_verdict({"@tasks": 40000}, 4), "a little", "10,000 tasks a second", "0 times")
         self.begins(survey.pid_verdict({"@tasks": 40}, 4), "hardly")
         self.begins(survey.pid_verdict({}, 4), "hardly", "0 tasks a second")
+        self.begins(survey.pid_verdict({"@made": 40000}, 4), "perhaps", "10,000 tasks a second", "not seen here")
+        self.begins(survey.pid_verdict({"@made": 39999}, 4), "hardly")
 
     def test_filemap(self):
         """Small reads gain, if there are many, and most where CPUs share files."""
@@ -152,8 +154,8 @@ cat "$answer"
     def test_command(self):
         """With a command, it is looked at while that runs."""
         self.bpftrace(pid_lock={"@tasks": 5})
-        self.assertIn("pid: hardly", self.survey("--topic", "pid", "--exec", "make all"))
-        self.assertIn("-c make all", (self.dir / "ran").read_text())
+        self.assertIn("pid: hardly", self.survey("--topic", "pid", "--exec", "sh all"))
+        self.assertIn("-c sh all", (self.dir / "ran").read_text())
         self.assertNotIn("interval", (self.dir / "pid_lock.bt").read_text())
 
     def test_missing(self):
@@ -161,7 +163,7 @@ cat "$answer"
         used."""
         self.bpftrace(pipe_write_size={"@bytes": buckets((4096, 100))}, pipe_mutex="ERROR: no such kfunc",
                       pipe_write_time={"@write_ns": buckets((1, 1)), "@in_write_ns": 4e6},
-                      pid_lock="ERROR: no such tracepoint")
+                      pid_lock="ERROR: no such tracepoint", pid_tasks="ERROR: none")
         text = self.survey("--topic", "pipe pid", "--duration", "1")
         self.assertIn("pipe: who waits for pipe->mutex cannot be seen here: pipe_mutex.bt does not work "
                       "(pipe_mutex.bt:1: ERROR: no such kfunc)\n", text)
@@ -180,6 +182,8 @@ cat "$answer"
         self.bpftrace()
         with self.fails("no survey for 'x'", "pipe, pid"):
             self.survey("--topic", "x")
+        with self.fails("no program /none/here"):
+            self.survey("--exec", "/none/here 'a b'")
         with mock.patch.object(survey.os, "geteuid", lambda: 1), self.fails("sudo make survey"):
             self.survey()
         with mock.patch.object(survey.shutil, "which", lambda _name: None), self.fails("install"):

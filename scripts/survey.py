@@ -75,6 +75,11 @@ def percent(part: float, whole: float) -> str:
     return f"{share:.0f} %" if share >= 1 or not share else "less than 1 %"
 
 
+def rate(value: float) -> str:
+    """So many in a second: no more digits than it has meaning."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def milliseconds(waited: float, seconds: float) -> str:
     """@waited nanoseconds in @seconds, as milliseconds for each second."""
     return f"{waited / 1e6 / seconds:.3g} ms in each second"
@@ -145,8 +150,8 @@ def fault_verdict(maps: dict, seconds: float) -> str:
     if "@faults" not in maps:
         return "no: there was no page fault under a VMA lock"
     retries, waited = total(maps.get("@retries_after_io")), total(maps.get("@waited_ns"))
-    what = (f"{retries / seconds:,.3g} of {total(maps['@faults']) / seconds:,.0f} faults a second come back after I/O, "
-            f"and wait for mmap_lock {milliseconds(waited, seconds)}")
+    what = (f"{rate(retries / seconds)} of {rate(total(maps['@faults']) / seconds)} faults a second come back after "
+            f"I/O, and wait for mmap_lock {milliseconds(waited, seconds)}")
     if not retries:
         return f"no: {what}"
     return f"yes: {what}" if waited >= WAITING * seconds * 1e9 else f"hardly: {what}"

@@ -71,6 +71,7 @@ class Verdicts(Case):
         self.begins(survey.fault_verdict({"@faults": 1000, "@retries_after_io": 20, "@waited_ns": 3e6}, 2), "yes",
                     "10 of 500 faults", "1.5 ms in each second")
         self.begins(survey.fault_verdict({"@faults": 1000, "@retries_after_io": 20, "@waited_ns": 3e3}, 2), "hardly")
+        self.begins(survey.fault_verdict({"@faults": 9000, "@retries_after_io": 8000}, 2), "hardly", "4,000 of 4,500")
         self.begins(survey.fault_verdict({"@faults": 1000}, 2), "no", "0 of 500")
         self.begins(survey.fault_verdict({}, 2), "no", "no page fault")
 

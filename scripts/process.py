@@ -6,8 +6,10 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 # The user's configuration must not sign, number or reformat what the steps
@@ -76,14 +78,15 @@ def logged(what: str, argv: list, log: Path, cwd: Path | None = None, env: dict 
            append: bool = False, every: float = 30.0, finish: bool = False) -> None:
     """Run @argv with its output in @log, saying every @every seconds how far
     it is; raises Failure with the log's path and last lines if it fails.  Who
-    is interrupted ends it, or if it has to @finish, waits for its end."""
+    is interrupted ends it and what it has started, or if it has to @finish,
+    waits for its end."""
     log.parent.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
     with open(log, "ab" if append else "wb") as stream:
         try:
             child = subprocess.Popen([str(word) for word in argv], cwd=cwd, stdout=stream,
                                      stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                     env={**os.environ, **(env or {})}, start_new_session=finish)
+                                     env={**os.environ, **(env or {})}, start_new_session=True)
         except OSError as err:
             raise Failure(f"cannot run {argv[0]} ({err.strerror}): 'make install' installs what is "
                           "missing") from err
@@ -100,7 +103,9 @@ def logged(what: str, argv: list, log: Path, cwd: Path | None = None, env: dict 
             if finish:
                 say(f"waiting for {what}, which must not be stopped half-way")
             else:
-                child.terminate()
+                # dpkg-buildpackage goes on with its make when the make above it ends.
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGTERM)
             child.wait()
             raise
     if child.returncode:

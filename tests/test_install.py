@@ -51,14 +51,14 @@ class Need(Case):
 class Interrupted(Case):
     """process.logged() when the user interrupts it."""
 
-    def interrupted(self, more: str) -> bool:
+    def interrupted(self, more: str, before: str = "") -> bool:
         """Whether a program that logged() runs with the arguments @more has
-        come to its end after an interrupt."""
+        come to its end after an interrupt; it begins with the shell @before."""
         done = self.dir / "done"
         done.unlink(missing_ok=True)
         go = self.dir / "go"
         go.unlink(missing_ok=True)
-        self.fake("slow", f"echo begun\nuntil [ -e {go} ]; do sleep 0.05; done\necho done > {done}\n")
+        self.fake("slow", f"{before}echo begun\nuntil [ -e {go} ]; do sleep 0.05; done\necho done > {done}\n")
         program = put(self.dir / "program.py", f"import sys; sys.path.insert(0, {str(SCRIPTS)!r})\n"
                       "import command, process\nfrom pathlib import Path\n"
                       f"command.run(lambda: process.logged('slow', ['slow'], Path('{self.dir}/log'){more}))\n")
@@ -81,6 +81,15 @@ class Interrupted(Case):
         """What has to finish is waited for, and anything else is ended: a
         package manager that is stopped half-way leaves a broken system."""
         self.assertEqual([self.interrupted(", finish=True"), self.interrupted("")], [True, False])
+
+    def test_children(self):
+        """What it has started ends with it, also what nobody would tell: a build
+        that goes on without the lock spoils the next one."""
+        self.interrupted("", f"sleep 30 &\necho $! > {self.dir}/pid\n")
+        stat = f"/proc/{(self.dir / 'pid').read_text().strip()}/stat"
+        time.sleep(0.5)
+        # Nobody may have asked for its status yet.
+        self.assertTrue(not os.path.exists(stat) or " Z " in open(stat).read())
 
 
 class Makefile(Case):

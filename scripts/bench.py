@@ -132,11 +132,11 @@ def timed(topic: Topic, measurement: Measurement, kernels: dict[str, Kernel], te
           boots: tuple[int, int], raw: Path) -> list[dict]:
     """The rows of @measurement on @kernels, the baseline and the series, booted
     as rounds.rounds() says; @boots: its least and most."""
-    def once(side: str, number: int) -> list[dict]:
-        """The rows of one boot."""
+    def once(side: str) -> list[dict]:
+        """The rows of one boot.  All boots of a side have one run directory, or
+        the tests would lie in the cache a hundred times."""
         image = kernels["patched" if side == "patched" else "baseline"]
-        name = f"{topic.name}-timed-{side}-{number}"
-        return measurement.rows(guest_run(measurement, side, image, tests, accel, name))
+        return measurement.rows(guest_run(measurement, side, image, tests, accel, f"{topic.name}-timed-{side}"))
 
     cells = rounds.rounds(once, *boots, f"{topic.name}, {measurement.name}")
     # Before anything is made of them: the boots took long.

@@ -31,10 +31,10 @@ def precise(cells: list[dict]) -> bool:
     return all(stats.precise(cell["boots"]["baseline"], cell["boots"]["patched"]) for cell in cells)
 
 
-def rounds(boot: Callable[[str, int], list[dict]], least: int, most: int, what: str) -> list[dict]:
+def rounds(boot: Callable[[str], list[dict]], least: int, most: int, what: str) -> list[dict]:
     """The cells of at least @least rounds, and of no more than @most, if the
     intervals of all ratios come within 5 % before.  @boot boots the kernel of a
-    side in round N and returns its rows; in each round all sides are booted, in
+    side and returns its rows; in each round all sides are booted, in
     random order, and the first round is thrown away, in which caches of the host
     are cold.  @what is measured, for progress."""
     order = random.Random(1)
@@ -42,7 +42,7 @@ def rounds(boot: Callable[[str, int], list[dict]], least: int, most: int, what: 
     for number in range(most + 1):
         sides = order.sample(SIDES, len(SIDES))
         say(f"bench: {what}, round {number} of {least} to {most}: {', '.join(sides)}")
-        found = [(side, boot(side, number)) for side in sides]
+        found = [(side, boot(side)) for side in sides]
         if number:
             boots += found
         if number >= least and not (number - least) % LOOK and precise(list(cells_of(boots).values())):

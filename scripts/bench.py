@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
+import machine
 import rounds
 from build import Kernel, compiler, kernel, kselftests
 from command import arguments, at_least, run
@@ -158,10 +159,8 @@ def timing(topic: Topic, compared: dict[str, Side]) -> dict[str, Side]:
 def environment(base: Base, accel: str, kernels: list[tuple[str, Side, Kernel]]) -> dict:
     """What the figures were measured on and with.  A source is named by its
     git tree, which does not change with the words of a commit message."""
-    cpu = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
-           if line.startswith("model name")]
     return {"base": base.tag, "accelerator": accel,
-            "host kernel": platform.release(), "host CPU": cpu[0] if cpu else platform.machine(),
+            "host kernel": platform.release(), "host CPU": machine.machine()["CPU model"],
             "host CPUs": os.cpu_count(), "compiler": compiler(),
             "qemu": output("qemu-system-x86_64", "--version").splitlines()[0],
             "guest mitigations": "as configured: on in bench, off in trace",

@@ -65,12 +65,12 @@ def boot(image: Kernel, tests: Path, name: str, script: str, label: str, cpus: i
          lines: bool = False) -> Ran:
     """Boot @image in the guest of its architecture, in a new run directory
     called @name that has the installed kselftests @tests in kselftest/, the
-    checks of the tracing tools in trace/, and scripts/, and run @script there: bash, but on arm64 busybox's
-    sh.  @memory: as the guest's kind has it, or nothing for its default; @accel,
-    @icount and @by_turns are qemu.boot()'s; @lines: whether our plugin records
-    memory accesses, in lines.json (x86-64 under TCG); @timeout: seconds.  Where the log
-    has reports, it is there with source lines, too.  Raises Failure as watch()
-    does."""
+    checks of the tracing tools in trace/, and scripts/, and run @script there:
+    bash, but on arm64 busybox's sh.  @memory: as the guest's kind has it, or
+    nothing for its default; @accel, @icount and @by_turns are qemu.boot()'s;
+    @lines: whether our plugin records memory accesses, in lines.json (x86-64
+    under TCG); @timeout: seconds.  Where the log has reports, it is there with
+    source lines, too.  Raises Failure as watch() does."""
     run_dir = run_directory(name)
     shutil.copytree(tests, run_dir / "kselftest")
     shutil.copytree(ROOT / "scripts" / "trace", run_dir / "trace")

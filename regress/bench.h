@@ -39,6 +39,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "marks.h"
+
 #define BENCH_OK	0
 #define BENCH_FAIL	1	/* a system call failed, or a check did */
 #define BENCH_USAGE	2

@@ -81,7 +81,7 @@ def guest_run(measurement: Measurement, side: str, image: Kernel, tests: Path, a
     where the script failed or the kernel's log has a report in it."""
     ran = boot(image, tests, name, measurement.script, f"{measurement.name}, {side}", cpus=measurement.cpus,
                memory=measurement.memory, accel="tcg" if measurement.icount or measurement.plugin else accel,
-               icount=measurement.icount, timeout=measurement.timeout, lines=measurement.plugin)
+               icount=measurement.icount, timeout=measurement.timeout, plugin=measurement.plugin)
     found = ran.reports()
     if found:
         raise Failure(f"the {side} kernel complained while {measurement.name} was measured: {found[0]} "
@@ -94,8 +94,8 @@ def guest_run(measurement: Measurement, side: str, image: Kernel, tests: Path, a
 
 def merge(sides: dict[str, list[dict]], topic: Topic) -> list[dict]:
     """The rows of each side as rows of summary.json, one for each metric and
-    condition, with a value for each side, and where rows have a 'detail', the
-    'details' of each side."""
+    condition, with a value for each side, and where rows have a 'detail' or
+    'spread', the 'details' or 'spreads' of each side."""
     merged: dict[tuple, dict] = {}
     for side, rows in sides.items():
         for cell in rows:
@@ -103,8 +103,9 @@ def merge(sides: dict[str, list[dict]], topic: Topic) -> list[dict]:
             whole = merged.setdefault(key, {"topic": topic.name, **{k: cell[k] for k in
                                             ("metric", "unit", "condition", "evidence")}, "values": {}})
             whole["values"][side] = cell["value"]
-            if "detail" in cell:
-                whole.setdefault("details", {})[side] = cell["detail"]
+            for name in ("detail", "spread"):
+                if name in cell:
+                    whole.setdefault(f"{name}s", {})[side] = cell[name]
     return list(merged.values())
 
 
@@ -141,9 +142,16 @@ def timed(topic: Topic, measurement: Measurement, kernels: dict[str, Kernel], te
 
     cells = rounds.rounds(once, *boots, f"{topic.name}, {measurement.name}")
     # Before anything is made of them: the boots took long.
-    (raw / f"{measurement.config}.json").write_text(json.dumps(cells, indent=1) + "\n")
-    native = measurement.config in GUESTS
-    return rounds.compared(cells, topic.name, "" if native or accel == "kvm" else ", emulated, not evidence")
+    (raw / f"{measurement.config}-{measurement.cpus}.json").write_text(json.dumps(cells, indent=1) + "\n")
+    if measurement.config in GUESTS:
+        return rounds.compared(cells, topic.name)
+    return rounds.compared(cells, topic.name, f", {measurement.cpus} CPUs"
+                           + ("" if accel == "kvm" else ", emulated, not evidence"))
+
+
+def sweep(most: int) -> list[int]:
+    """The numbers of CPUs that guests are timed with: 1, 2, 4 and so on, and @most."""
+    return sorted({1 << power for power in range(most.bit_length())} | {most})
 
 
 def timing(topic: Topic, compared: dict[str, Side]) -> dict[str, Side]:
@@ -188,9 +196,10 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
     kernels = [(name, compared[name], image) for config in configs
                for name, image in build_sides(topic, compared, config).items()]
     if args.timed or accel == "kvm":
-        measurement = replace(measures(topic).TIMED.measurement(), cpus=args.cpus)
+        measurement = measures(topic).TIMED.measurement()
         images = build_sides(topic, {side: compared[side] for side in ("baseline", "patched")}, measurement.config)
-        rows += timed(topic, measurement, images, tests, accel, boots, raw)
+        for count in sweep(args.cpus):
+            rows += timed(topic, replace(measurement, cpus=count), images, tests, accel, boots, raw)
     native = measures(topic).NATIVE
     if native and base.uml:
         sides = timing(topic, compared)
@@ -209,8 +218,8 @@ def main() -> None:
     """Compare one topic, or all, and print the report."""
     parser = arguments(__doc__, topics="some", accel=True)
     cpus = os.cpu_count() or 1
-    parser.add_argument("--cpus", type=at_least(1, cpus), default=min(cpus, 16),
-                        help="virtual CPUs of the timed guests (default: %(default)s)")
+    parser.add_argument("--cpus", type=at_least(1, cpus), default=cpus,
+                        help="virtual CPUs of the last timed guests, after 1, 2, 4 and so on (default: %(default)s)")
     parser.add_argument("--timed", action="store_true", help="measure time even where there is no KVM")
     parser.add_argument("--boots", type=at_least(5), default=20,
                         help="boots a side that time is taken of, and up to three times as many where the intervals "

@@ -10,10 +10,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import arm64
-import plugin
 import qemu
 import um
 from build import ARM64, UM, Kernel, arch, kernel, kselftests
@@ -62,14 +62,14 @@ def decode(image: Kernel, ran: Ran) -> Path:
 
 def boot(image: Kernel, tests: Path, name: str, script: str, label: str, cpus: int = 2, memory: str = "",
          timeout: float = 900, accel: str = "tcg", icount: bool = False, by_turns: bool = False,
-         lines: bool = False) -> Ran:
+         plugin: Callable[[Kernel, Path], str] | None = None) -> Ran:
     """Boot @image in the guest of its architecture, in a new run directory
     called @name that has the installed kselftests @tests in kselftest/, the
     checks of the tracing tools in trace/, and scripts/, and run @script there:
     bash, but on arm64 busybox's sh.  @memory: as the guest's kind has it, or
     nothing for its default; @accel, @icount and @by_turns are qemu.boot()'s;
-    @lines: whether our plugin records memory accesses, in lines.json (x86-64
-    under TCG); @timeout: seconds.  Where the log has reports, it is there with
+    @plugin: what gives QEMU's -plugin, of the kernel and the run directory (x86-64
+    under TCG; see plugin.py); @timeout: seconds.  Where the log has reports, it is there with
     source lines, too.  Raises Failure as watch() does."""
     run_dir = run_directory(name)
     shutil.copytree(tests, run_dir / "kselftest")
@@ -84,7 +84,7 @@ def boot(image: Kernel, tests: Path, name: str, script: str, label: str, cpus: i
         ran = um.boot(image, run_dir, script, **options)
     else:
         ran = qemu.boot(image, run_dir, script, accel=accel, icount=icount, by_turns=by_turns,
-                        plugin=plugin.lines(image, run_dir) if lines else "", **options)
+                        plugin=plugin(image, run_dir) if plugin else "", **options)
     if ran.reports():
         say(f"guest: {label}: {decode(image, ran)} has its report with source lines")
     return ran

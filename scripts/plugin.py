@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Build our plugin of QEMU, which is loaded as it runs: see lines/lines.c."""
+"""Build our plugins of QEMU, which are loaded as it runs, and say what each is to
+be told: see tcg/*.c."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
 from build import REGRESS, Kernel, compiler
@@ -12,29 +14,33 @@ from locks import cache
 from model import ROOT
 from process import Failure, output, sha256
 
-SOURCE = ROOT / "scripts" / "lines"
-# What the program in the guest has in common with it.
-MARKS = REGRESS / "lines"
+SOURCE = ROOT / "scripts" / "tcg"
+# What the programs in the guest have in common with them.
+MARKS = REGRESS
 # Where the kernel handles the timer of a virtual CPU.
 TICK = "sysvec_apic_timer_interrupt"
+# What takes a mutex, and what releases it.
+TAKE, RELEASE = ("mutex_lock", "mutex_trylock"), ("mutex_unlock",)
+# A line of objdump: the address, and what is called there, if anything is.
+INSTRUCTION = re.compile(r"^\s*(?P<address>[0-9a-f]+):\s.*?(?:(?P<how>call|jmp)q?\s+[0-9a-f]+ <(?P<called>[\w.]+)>)?$")
 
 
-def command(gcc_output: Path) -> list[str | Path]:
-    """What compiles the plugin into @gcc_output."""
+def command(name: str, gcc_output: Path) -> list[str | Path]:
+    """What compiles the plugin called @name into @gcc_output."""
     return ["gcc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-I", MARKS, "-o", gcc_output,
-            SOURCE / "lines.c"]
+            SOURCE / f"{name}.c"]
 
 
-def built() -> Path:
-    """The plugin in the cache, compiled where it is not there yet for these
-    sources and this compiler.  Raises Failure where it does not compile."""
-    sources = [SOURCE / "lines.c", SOURCE / "qemu_plugin.h", MARKS / "marks.h"]
+def built(name: str) -> Path:
+    """The plugin called @name in the cache, compiled where it is not there yet for
+    these sources and this compiler.  Raises Failure where it does not compile."""
+    sources = [SOURCE / f"{name}.c", SOURCE / "common.h", SOURCE / "qemu_plugin.h", MARKS / "marks.h"]
     key = hashlib.sha256(" ".join([*map(sha256, sources), compiler()]).encode()).hexdigest()[:16]
-    path = cache() / "plugin" / key / "lines.so"
+    path = cache() / "plugin" / key / f"{name}.so"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f"lines.{os.getpid()}.part")
-        output(*command(partial))
+        partial = path.with_name(f"{name}.{os.getpid()}.part")
+        output(*command(name, partial))
         partial.rename(path)
     return path
 
@@ -44,10 +50,69 @@ def quoted(path: Path) -> str:
     return str(path).replace(",", ",,")
 
 
+def option(name: str, run_dir: Path, *words: str) -> str:
+    """What QEMU's -plugin takes to have the plugin called @name write
+    @name.json into @run_dir; @words: its other options."""
+    return ",".join([quoted(built(name)), f"out={quoted(run_dir / f'{name}.json')}", *words])
+
+
+def symbols(kernel: Kernel) -> dict[str, str]:
+    """The addresses of @kernel's symbols, in hex, by name."""
+    return {line.split()[2]: line.split()[0] for line in output("nm", kernel.path / "vmlinux").splitlines()
+            if len(line.split()) == 3}
+
+
+def symbol(kernel: Kernel, name: str) -> str:
+    """The address of one of @kernel's symbols; Failure where it lacks that."""
+    found = symbols(kernel).get(name)
+    if not found:
+        raise Failure(f"{kernel.path / 'vmlinux'} has no {name}: the plugin is for x86-64 and the functions of today; "
+                      "what has moved is to be changed in scripts/measure/")
+    return found
+
+
 def lines(kernel: Kernel, run_dir: Path) -> str:
     """What QEMU's -plugin takes to record memory accesses of @kernel's guest in
     lines.json of @run_dir.  Raises Failure where the kernel lacks TICK."""
-    found = [line.split() for line in output("nm", kernel.path / "vmlinux").splitlines() if line.endswith(f" {TICK}")]
-    if not found:
-        raise Failure(f"{kernel.path / 'vmlinux'} has no {TICK}(): the plugin is for x86-64")
-    return f"{quoted(built())},out={quoted(run_dir / 'lines.json')},tick={found[0][0]}"
+    return option("lines", run_dir, f"tick={symbol(kernel, TICK)}")
+
+
+def transfers(kernel: Kernel, function: str) -> list[tuple[str, str, str, str]]:
+    """The calls and tail calls in @function of @kernel: (address, 'call' or 'jmp',
+    name of what is called, address of the next instruction), addresses in hex."""
+    found = []
+    for line in output("objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}",
+                       kernel.path / "vmlinux").splitlines():
+        match = INSTRUCTION.match(line)
+        if match and found and not found[-1][3]:
+            found[-1] = (*found[-1][:3], match["address"])
+        if match and match["called"]:
+            found.append((match["address"], match["how"], match["called"], ""))
+    return found
+
+
+def mutex_sections(kernel: Kernel, functions: list[str]) -> tuple[list[str], list[str]]:
+    """Where @functions of @kernel come back with a mutex, and where they release
+    one: addresses in hex.  One that ends in a jump to mutex_lock() has it when its
+    caller goes on."""
+    found = [one for name in functions for one in transfers(kernel, name)]
+    takers = {*TAKE, *(name for name in functions if any(
+        how == "jmp" and called in TAKE for _, how, called, _ in transfers(kernel, name)))}
+    return ([behind for _, how, called, behind in found if how == "call" and called in takers and behind],
+            [address for address, _, called, _ in found if called in RELEASE])
+
+
+def insns(kernel: Kernel, run_dir: Path, spinlock: str = "", functions: str = "") -> str:
+    """What QEMU's -plugin takes to count instructions in insns.json of @run_dir:
+    of operations, and of those while @spinlock, a variable of @kernel, is held, or
+    a mutex that functions whose names begin with @functions take and release.  Raises Failure where the
+    kernel has none of these."""
+    words = [f"lock={symbol(kernel, spinlock)}"] if spinlock else []
+    begins, ends = mutex_sections(kernel, [name for name in symbols(kernel) if name.startswith(functions)]
+                                  if functions else [])
+    if functions and not (begins and ends):
+        raise Failure(f"{functions}*() of {kernel.path / 'vmlinux'} take or release no mutex: what has moved is to be "
+                      "changed in scripts/measure/")
+    if functions:
+        words += [f"begin={':'.join(begins)}", f"end={':'.join(ends)}"]
+    return option("insns", run_dir, *words)

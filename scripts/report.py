@@ -22,10 +22,10 @@ from results import EVIDENCE, change, fresh, newest, read_summary, worse
 
 CONDITIONS = {
     "counter": "Exact counts from upstream tracepoints on the `trace` kernel (2 virtual CPUs).",
-    "icount": "Executed instructions, from QEMU TCG with `-icount shift=0,sleep=off` and one virtual CPU. "
-              "What is under a mutex or lock is counted on the `trace` kernel, whose lockdep and tracing are part of "
-              "the count on both sides; the rest on the `bench` kernel. An emulated `rep movs` counts each "
-              "iteration, so large copies weigh more than on hardware.",
+    "icount": "Executed instructions on the `bench` kernel, without lockdep or tracing, with one virtual CPU: mean and "
+              "standard deviation over operations, timer ticks included, and beside them the least. A plugin of QEMU "
+              "counts them, from one mark of the benchmark to the next and while the lock is held. An emulated "
+              "`rep movs` counts each iteration, so large copies weigh more than on hardware.",
     "lines": "Lines of 64 bytes that one virtual CPU writes and another touches while each does 100 operations "
              "(`bench` kernel, 16 virtual CPUs, of which as many work as the row says): sets, not transfers, and no "
              "time. Without `_mean`: what a typical operation touches, which timer ticks, other tasks and what "
@@ -61,22 +61,45 @@ def moved(row: dict) -> str:
     return ("n/a" if row["values"]["patched"] else "0 %") if found is None else percent(found)
 
 
+def cell(row: dict, side: str) -> str:
+    """The value of @side in @row as tables show it, '' where there is none: a mean
+    with its standard deviation, where it is one."""
+    if side not in row["values"]:
+        return ""
+    spread = row.get("spreads", {}).get(side)
+    return number(row["values"][side]) + (f" ± {number(spread['deviation'])}" if spread else "")
+
+
+def sampled(row: dict) -> list[str]:
+    """What a table says of the samples of @row's means: how many there are, and the
+    least of the base and of the series."""
+    spreads = row.get("spreads")
+    if not spreads:
+        return ["", ""]
+    return [number(max(one["number"] for one in spreads.values())),
+            " → ".join(number(spreads[side]["least"]) for side in ("baseline", "patched") if side in spreads)]
+
+
 def table(rows: list[dict]) -> list[str]:
     """Rows of one topic and kind of evidence as a Markdown table.  Every row is
     there, also one that did not move or got worse."""
     columns = list(dict.fromkeys(name for row in rows for name in row["values"]))
     timed = any("statistics" in row for row in rows)
-    heads = ["metric", "condition", *columns, "change"] + (["ratio", "A/A", "verdict"] if timed else []) + ["unit"]
+    means = any("spreads" in row for row in rows)
+    heads = ["metric", "condition", *columns, "change"] + (["ratio", "A/A", "verdict"] if timed else [])
+    heads += (["samples", "least"] if means else []) + ["unit"]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for row in rows:
         words = [f"`{row['metric']}`", row["condition"]]
-        words += [number(row["values"][name]) if name in row["values"] else "" for name in columns]
+        words += [cell(row, name) for name in columns]
         words.append(moved(row))
         if timed:
             found = row["statistics"]
             words += [f"{found['ratio']:.3f} [{found['interval'][0]:.3f}, {found['interval'][1]:.3f}]",
                       f"{found['noise ratio']:.3f} [{found['noise interval'][0]:.3f}, "
                       f"{found['noise interval'][1]:.3f}]", found["verdict"]]
+        if means:
+            words += sampled(row)
         lines.append("| " + " | ".join([*words, row["unit"]]) + " |")
     return lines
 

@@ -91,8 +91,8 @@ class Revisions(KernelCase):
         self.assertFalse((self.dir / "results").exists())
 
     def test_cpus(self):
-        """Timed guests have the CPUs of this machine, but for very large ones,
-        and no more: said before anything is built."""
+        """Timed guests have up to the CPUs of this machine, and no more: said
+        before anything is built."""
         self.enterContext(mock.patch.object(bench, "need", side_effect=AssertionError("installed")))
         for there, asked in ((4, "5"), (4, "0"), (4, "x"), (64, "65")):
             with self.subTest(there=there, asked=asked), mock.patch.object(bench.os, "cpu_count", return_value=there), \
@@ -109,7 +109,8 @@ class Revisions(KernelCase):
             with mock.patch.object(bench.os, "cpu_count", return_value=there), \
                     mock.patch.object(sys, "argv", ["bench.py", "--out", str(self.dir / "out")]):
                 bench.main()
-        self.assertEqual(seen, [4, 16])
+        self.assertEqual(seen, [4, 64])
+        self.assertEqual([bench.sweep(most) for most in (1, 2, 6, 8)], [[1], [1, 2], [1, 2, 4, 6], [1, 2, 4, 8]])
 
     def test_built_of(self):
         """Each side's kernel is built of its own base."""

@@ -23,7 +23,7 @@ TICK = "ffffffff81000800"
 
 @unittest.skipUnless(shutil.which("gcc"), "there is no gcc")
 class Plugin(Case):
-    """scripts/lines/lines.c."""
+    """scripts/tcg/lines.c."""
 
     @classmethod
     def setUpClass(cls):
@@ -31,7 +31,7 @@ class Plugin(Case):
         cls.addClassCleanup(cls.built.cleanup)
         cls.driver = Path(cls.built.name) / "driver"
         subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", "-I", plugin.SOURCE, "-I",
-                        plugin.MARKS, "-o", cls.driver, Path(__file__).with_name("lines_driver.c"),
+                        plugin.MARKS, "-o", cls.driver, Path(__file__).with_name("plugin_driver.c"),
                         plugin.SOURCE / "lines.c"], check=True)
 
     def drive(self, *commands: str, cpus: int = 2) -> subprocess.CompletedProcess:
@@ -134,17 +134,17 @@ class Plugin(Case):
 
     def test_built(self):
         """It is compiled once for the same sources, and again for others."""
-        path = plugin.built()
+        path = plugin.built("lines")
         self.assertIn(b"qemu_plugin_install", path.read_bytes())
         with mock.patch.object(plugin, "command", side_effect=AssertionError("compiled")):
-            self.assertEqual(plugin.built(), path)
+            self.assertEqual(plugin.built("lines"), path)
         shutil.copytree(plugin.SOURCE, self.dir / "lines")
         self.enterContext(mock.patch.object(plugin, "SOURCE", self.dir / "lines"))
         put(self.dir / "lines/lines.c", (plugin.SOURCE / "lines.c").read_text() + "/* new */\n")
-        self.assertNotEqual(plugin.built(), path)
+        self.assertNotEqual(plugin.built("lines"), path)
         put(self.dir / "lines/lines.c", "nonsense\n")
         with self.fails("gcc"):
-            plugin.built()
+            plugin.built("lines")
 
 
 class Option(Case):
@@ -153,7 +153,7 @@ class Option(Case):
     def test_option(self):
         """QEMU is told of the plugin, its output and the kernel's timer, with
         the commas of paths doubled; a kernel without that is told."""
-        self.enterContext(mock.patch.object(plugin, "built", lambda: Path("/c/a,b/lines.so")))
+        self.enterContext(mock.patch.object(plugin, "built", lambda name: Path(f"/c/a,b/{name}.so")))
         kernel = mock.Mock(path=self.dir)
         self.fake("nm", f"echo 0000000000000010 T asm_{plugin.TICK}; echo {TICK} t {plugin.TICK}\n")
         self.assertEqual(plugin.lines(kernel, Path("/r")), f"/c/a,,b/lines.so,out=/r/lines.json,tick={TICK}")

@@ -56,6 +56,7 @@ class Rows(Case):
         put(self.dir / "pair.trace", outside + trace([("write", 14, 2, 90), ("read", 16, 0, 80),
                                                       ("write", 15, 0, 90), ("read", 13, 3, 80)]))
         put(self.dir / "pair-memcg.trace", trace([("write", 16, 0, 90), ("read", 0, 16, 80)]))
+        put(self.dir / "pair-large.trace", trace([("write", 256, 0, 90), ("read", 240, 16, 80)], size=1 << 20))
         put(self.dir / "pressure.trace", trace([("write", 1, 0, 9), ("write", 0, 0, 9), ("write", 0, 7, 9),
                                                 ("read", 1, 0, 9)]))
         for size in pipe.STREAMED:
@@ -66,6 +67,7 @@ class Rows(Case):
             ("allocs_under_mutex", "64KiB write"): 14.5, ("allocs_under_mutex", "64KiB write memcg"): 16.0,
             ("allocs_under_mutex", "5w10r pressure"): 0.333333, ("frees_under_mutex", "64KiB read"): 14.5,
             ("frees_under_mutex", "64KiB read memcg"): 0.0, ("frees_under_mutex", "5w10r pressure"): 1.0,
+            ("allocs_under_mutex", "1MiB write"): 256.0, ("frees_under_mutex", "1MiB read"): 240.0,
             **{(metric, f"{pipe.SIZES[size]} 1w1r"): value for size in pipe.STREAMED
                for metric, value in (("allocs_under_mutex", 1.0), ("allocs", 2.5), ("mutex_holds", 1.5))}})
         self.assertEqual({one["evidence"] for one in pipe.counter_rows(self.dir)}, {"counter"})
@@ -110,47 +112,37 @@ class Rows(Case):
         with self.fails("read()", str(path)):
             pipe.counter_rows(self.dir)
 
-    def sections(self, *traces: str) -> dict[str, float]:
-        """The rows of a sections.trace of @traces, by condition."""
-        put(self.dir / "sections.trace", "".join(traces))
-        return {one["condition"]: one["value"] for one in pipe.section_rows(self.dir)}
-
-    def test_sections(self):
-        """Instructions under the mutex, by the size in the mark and by call:
-        the median, which a call with a timer tick in it does not move."""
-        self.assertEqual(self.sections(
-            trace([("write", 0, 0, 100), ("read", 0, 0, 50), ("write", 0, 0, 200), ("read", 0, 0, 70),
-                   ("write", 0, 0, 90000)], size=4096),
-            trace([("write", 0, 0, 3000), ("read", 0, 0, 1000), ("write", 0, 0, 3001), ("read", 0, 0, 1000)])),
-            {"4KiB write": 200.0, "4KiB read": 60.0, "64KiB write": 3000.5, "64KiB read": 1000.0})
-
-    def test_sections_of_one_call(self):
-        """A call that takes the mutex more than once counts once, with all of
-        its sections."""
-        self.assertEqual(self.sections(trace([("write", 0, 0, 100, 30), ("read", 0, 0, 50), ("write", 0, 0, 110, 40)])),
-                         {"64KiB write": 140.0, "64KiB read": 50.0})
-
-    def test_no_sections(self):
-        """A trace without marks, and a size whose call never took the mutex,
-        are told."""
-        with self.fails("no marks"):
-            self.sections(trace([("write", 0, 0, 9)], marked=False))
-        with self.fails("read() of 4KiB"):
-            self.sections(trace([("write", 0, 0, 9), ("read", 0, 0)], size=4096))
+    def instructions(self, *runs: tuple[int, int, bool, list]) -> list[dict]:
+        """The rows of runs of (size, residue, memcg, sections), of two pairs each."""
+        put(self.dir / "symbols", "".join(f"{address:016x} t {name}\n" for address, name in (
+            (0xffffffff81000000, "_text"), (0xffffffff81000010, "anon_pipe_prefill_and_lock"),
+            (0xffffffff81000020, "anon_pipe_read"), (0xffffffff81000030, "anon_pipe_write"),
+            (0xffffffff81000040, "_end"))))
+        put(self.dir / "pair.json", "".join(json.dumps({"size": size, "residue": residue, "memcg": memcg}) + "\n"
+                                            for size, residue, memcg, _ in runs))
+        put(self.dir / "insns.json", "".join(json.dumps({"ops": [10, 20], "sections": sections}) + "\n"
+                                             for *_, sections in runs))
+        return pipe.instruction_rows(self.dir)
 
     def test_instructions(self):
-        """One row for each line of JSON that the benchmark printed."""
-        put(self.dir / "pair.json", "".join(
-            json.dumps({"size": size, "ns_per_op": 2 * size, "best_ns_per_op": size + 0.5, "memcg": False,
-                        "residue": 0}) + "\n"
-            for size in pipe.PAIRED) + "not json\n"
-            + json.dumps({"size": 10000, "best_ns_per_op": 9, "memcg": False, "residue": 100}) + "\n"
-            + json.dumps({"size": 65536, "best_ns_per_op": 7, "memcg": True, "residue": 0}) + "\n")
-        found = pipe.instruction_rows(self.dir)
-        self.assertEqual([one["condition"] for one in found],
-                         [*(pipe.SIZES[size] for size in pipe.PAIRED), "10000B, 100B in the pipe", "64KiB memcg"])
-        self.assertEqual([found[i]["value"] for i in (0, -3, -2, -1)], [1.5, 65536.5, 9.0, 7.0])
-        self.assertEqual({(one["metric"], one["evidence"]) for one in found}, {("insn_per_pair", "icount")})
+        """Of a pair, and under the mutex of its write and its read, whichever
+        function takes it, with all times that a call takes it."""
+        within = [[op, 0xffffffff81000000 + at, count] for op in (0, 1)
+                  for at, count in ((0x12, 3), (0x32, 4), (0x22, 5 + op))]
+        found = self.instructions((4096, 0, False, within), (10000, 100, False, within), (65536, 0, True, within))
+        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in found], [
+            ("insn_per_pair", "4KiB", 15.0), ("insn_per_pair", "10000B, 100B in the pipe", 15.0),
+            ("insn_per_pair", "64KiB memcg", 15.0),
+            ("insn_under_mutex", "4KiB write", 7.0), ("insn_under_mutex", "4KiB read", 5.5),
+            ("insn_under_mutex", "10000B write, 100B in the pipe", 7.0),
+            ("insn_under_mutex", "10000B read, 100B in the pipe", 5.5),
+            ("insn_under_mutex", "64KiB write memcg", 7.0), ("insn_under_mutex", "64KiB read memcg", 5.5)])
+        self.assertEqual(found[0]["spread"], {"deviation": 5.0, "number": 2, "least": 10.0})
+
+    def test_no_sections(self):
+        """A call that never took the mutex is told."""
+        with self.fails("a read() of 4KiB took no mutex"):
+            self.instructions((4096, 0, False, [[0, 0xffffffff81000012, 3], [1, 0xffffffff81000012, 3]]))
 
     def test_row(self):
         """Values are kept to six digits."""
@@ -237,32 +229,24 @@ class Pid(Case):
                                  "level3": ("lock_acquisitions", "counter", 6.0),
                                  "level0 thread": ("lock_acquisitions", "counter", 2.0)})
 
-    def test_sections(self):
-        """Instructions under the lock: what is always done, for which the
-        shortest section of each place counts, and the mean."""
-        regular = operations(self.count - 1, {"clone3": (100, 250), "wait4": (70,)})
-        odd = operations(1, {"clone3": (9100, 250), "wait4": (1570,)})
-        end = [at for at, line in enumerate(regular.splitlines()) if ": end" in line][0]
-        begin = [at for at, line in enumerate(odd.splitlines()) if ": begin" in line][0]
-        both = regular.splitlines()[:end] + odd.splitlines()[begin + 1:]
-        put(self.dir / "sections.trace", "\n".join(both) + "\n")
-        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in pid.section_rows(self.dir)],
-                         [("insn_under_lock", "level0", 420.0), ("insn_under_lock_mean", "level0", 455.0)])
-
     def test_never_taken(self):
         """A part in which nobody takes the lock is told."""
-        for name, rows in (("locks.trace", pid.counter_rows), ("sections.trace", pid.section_rows)):
-            put(self.dir / name, operations(self.count, {"clone3": ()}))
-            with self.fails("pidmap_lock", "level0", name):
-                rows(self.dir)
+        put(self.dir / "locks.trace", operations(self.count, {"clone3": ()}))
+        with self.fails("pidmap_lock", "level0", "locks.trace"):
+            pid.counter_rows(self.dir)
+        put(self.dir / "ops.json", '{"op": "vfork", "level": 3}\n')
+        put(self.dir / "insns.json", '{"ops": [10], "sections": []}\n')
+        with self.fails("pidmap_lock", "level3 vfork", "insns.json"):
+            pid.instruction_rows(self.dir)
 
     def test_instructions(self):
-        """One row for each operation and level."""
-        put(self.dir / "ops.json", "".join(
-            json.dumps({"op": op, "level": level, "ns_per_op": 9, "best_ns_per_op": value}) + "\n"
-            for op, level, value in (("vfork", 0, 26900.5), ("vfork", 3, 31000), ("thread", 0, 29000))))
-        self.assertEqual({one["condition"]: one["value"] for one in pid.instruction_rows(self.dir)},
-                         {"vfork": 26900.5, "vfork level3": 31000.0, "thread": 29000.0})
+        """Of an operation, and while the lock is held, wherever that is."""
+        put(self.dir / "ops.json", '{"op": "clone3", "level": 0}\n{"op": "thread", "level": 3}\n')
+        put(self.dir / "insns.json", '{"ops": [100, 200], "sections": [[0, 1, 10], [0, 2, 20], [1, 1, 10]]}\n'
+            '{"ops": [300], "sections": [[0, 1, 30]]}\n')
+        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in pid.instruction_rows(self.dir)],
+                         [("insn_under_lock", "level0", 20.0), ("insn_under_lock", "level3 thread", 30.0),
+                          ("insn_per_op", "level0", 150.0), ("insn_per_op", "level3 thread", 300.0)])
 
     def test_times(self):
         """Throughput and latency, by operation and processes."""
@@ -293,36 +277,44 @@ class Filemap(Case):
         for fs, writes in (("ext4", 2), ("xfs", 0), ("tmpfs", 2), ("ramfs", 0)):
             put(self.dir / f"{fs}.trace", reads(64, 4096, filemap.TRACED, writes)
                 + reads(257, 1 << 20, filemap.TRACED, 2).split("\n", 1)[1])
+            put(self.dir / f"{fs}.json", '{"size": 64, "file_size": 4096, "offsets": "hot"}\n'
+                '{"size": 257, "file_size": 1048576, "offsets": "random", "heat": 0}\n')
         found = {one["condition"]: (one["metric"], one["value"]) for one in filemap.counter_rows(self.dir)}
         self.assertEqual(found["ext4 64B"], ("refcount_writes", 2.0))
         self.assertEqual(found["xfs 64B"], ("refcount_writes", 0.0))
-        self.assertEqual(found["ramfs 257B of 1MiB"], ("refcount_writes", 2.0))
+        self.assertEqual(found["ramfs 257B of 1MiB random cold"], ("refcount_writes", 2.0))
 
     def test_nothing_counted(self):
         """If not even large reads are seen, the tracepoints do not work."""
         for fs in ("ext4", "xfs", "tmpfs", "ramfs"):
             put(self.dir / f"{fs}.trace", reads(64, 4096, filemap.TRACED, 0))
+            put(self.dir / f"{fs}.json", '{"size": 64, "file_size": 4096}\n')
         with self.fails("no read changed a reference count"):
+            filemap.counter_rows(self.dir)
+        put(self.dir / "ext4.json", '{"size": 64, "file_size": 4096}\n' * 2)
+        with self.fails("1 marks of 2 runs on ext4"):
             filemap.counter_rows(self.dir)
 
     def test_instructions(self):
-        """The loop is taken off; reads longer than the file are left out."""
+        """Of a read, by file system; those longer than the file are left out.  Of
+        a deletion, of each page."""
         def result(**members: object) -> str:
-            return json.dumps({"size": 64, "file_size": 4096, "op": "pread", "offsets": "hot", "best_ns_per_op": 1000,
-                               "loop_ns_per_op": 29.5, **members}) + "\n"
+            return json.dumps({"size": 64, "file_size": 4096, "op": "pread", "offsets": "hot", **members}) + "\n"
 
         put(self.dir / "ext4.json", result() + result(size=32768) + result(size=32768, file_size=1 << 20)
             + result(file_size=1 << 20, offsets="random") + result(file_size=1 << 24, offsets="random", heat=0))
         put(self.dir / "xfs.json", result(size=1024))
         put(self.dir / "tmpfs.json", result(size=513))
-        put(self.dir / "deleted.json", result(op="truncate", size=4096, file_size=1 << 20, best_ns_per_op=1298.4))
+        put(self.dir / "deleted.json", result(op="truncate", size=4096, file_size=1 << 20))
+        put(self.dir / "insns.json", "".join(json.dumps({"ops": [512 * number], "sections": []}) + "\n"
+                                             for number in range(1, 9)))
         rows = filemap.instruction_rows(self.dir)
         self.assertEqual({(one["metric"], one["condition"]): one["value"] for one in rows},
-                         {("insn_per_pread", "64B"): 970.5, ("insn_per_pread", "32KiB"): 970.5,
-                          ("insn_per_pread", "64B of 1MiB random"): 970.5,
-                          ("insn_per_pread", "64B of 16MiB random cold"): 970.5, ("insn_per_pread", "xfs 1KiB"): 970.5,
-                          ("insn_per_pread", "tmpfs 513B"): 970.5,
-                          ("insn_per_delete", "truncate, file of 1MiB"): 1298.4})
+                         {("insn_per_pread", "64B"): 512.0, ("insn_per_pread", "32KiB"): 1536.0,
+                          ("insn_per_pread", "64B of 1MiB random"): 2048.0,
+                          ("insn_per_pread", "64B of 16MiB random cold"): 2560.0,
+                          ("insn_per_pread", "xfs 1KiB"): 3072.0, ("insn_per_pread", "tmpfs 513B"): 3584.0,
+                          ("insn_per_delete", "truncate, file of 1MiB"): 16.0})
 
     def test_times(self):
         """Bandwidth and latency, by size, threads and files."""

@@ -6,6 +6,7 @@ import json
 from support import Case, put
 
 # isort: split
+import plugin
 from measure import filemap, lines, pipe
 
 SYMBOLS = """ffffffff81000000 T _stext
@@ -177,6 +178,6 @@ class Rows(Case):
         that shows what is there without operations."""
         for topic in (filemap, pipe):
             one = topic.MEASUREMENTS[-1]
-            self.assertEqual((one.plugin, one.config, one.cpus, one.icount), (True, "bench", 16, False))
+            self.assertEqual((one.plugin, one.config, one.cpus, one.icount), (plugin.lines, "bench", 16, False))
             self.assertLess(one.script.index("> symbols"), one.script.index("lines --op nothing\n"))
             self.assertIn("--cpus 2,4,16", one.script)

@@ -40,6 +40,19 @@ class Cells(Case):
         self.assertEqual(report.moved(cell("m", "c", baseline=1)), "")
         self.assertEqual(report.moved(cell("m", "c", patched=1)), "")
 
+    def test_spread(self):
+        """A mean has its deviation, and how many samples there are and the least
+        of them; a row without a spread in the same table has none of it."""
+        spread = {"deviation": 66, "number": 1000}
+        spreads = {side: {**spread, "least": least}
+                   for side, least in (("baseline", 1461), ("patched", 1332), ("steps", 4))}
+        row = {**cell("insn", "1B", baseline=1478, steps=5, patched=1334.5), "evidence": "icount", "spreads": spreads}
+        self.assertEqual(report.table([row, cell("n", "c", baseline=1, patched=2)]), [
+            "| metric | condition | baseline | steps | patched | change | samples | least | unit |",
+            "|---|---|---|---|---|---|---|---|---|",
+            "| `insn` | 1B | 1,478 ± 66 | 5 ± 66 | 1,334 ± 66 | -9.7 % | 1,000 | 1,461 → 1,332 | pages |",
+            "| `n` | c | 1 |  | 2 | +100.0 % |  |  | pages |"])
+
     def test_worse(self):
         """Less of a rate is worse, more of anything else is; what no
         verdict was found of is neither."""

@@ -25,18 +25,13 @@
 
 /*
  * What is timed is a batch of operations, as reading the clock may cost as
- * much as a read. The batches of large reads are shorter, for a timer tick
- * not to be in each of them. Before every batch, one operation for each 20 in
- * it is timed on its own, for the histogram.
- *
- * A worker that is alone takes the lower quartile of every group of batches,
- * and keeps the lowest: a batch may by chance have offsets that are easy.
+ * much as a read. Before every batch, one operation for each 20 in it is timed
+ * on its own, for the histogram.
  */
 #define BATCH_OPS		200U
 #define BATCH_BYTES		(200U << 10)
 #define BATCH_SAMPLES		20U
 #define MAX_ROUND		(BATCH_OPS + BATCH_OPS / BATCH_SAMPLES)
-#define GROUP			8
 
 /* How often to read all pages of a file, so that it is as hot as it gets */
 #define HEAT_PASSES		8
@@ -96,11 +91,6 @@ struct result {
 	__u64 bytes;
 	__u64 misses;		/* pages that were not in the cache when asked for */
 	__u64 busy_ns;		/* spent in what is timed */
-	__u64 best_ns;		/* of a batch, see GROUP; 0: there was none */
-	__u64 loop_ns;		/* of a batch of nothing */
-	unsigned int batch;	/* operations in a batch */
-	unsigned int nr_group;
-	__u64 group[GROUP];
 	struct bench_hist hist;
 };
 
@@ -312,15 +302,6 @@ static ssize_t op_preadv2(struct worker *worker, __u64 pos)
 }
 
 /* Leaves what is at position 0, to measure all but the system call */
-static ssize_t op_nothing(struct worker *worker, __u64 pos)
-{
-	size_t len = worker->team->len;
-
-	worker->buf[0] = pattern(worker->seed, pos);
-	worker->buf[len - 1] = pattern(worker->seed, pos + len - 1);
-	return len;
-}
-
 enum { OP_PREAD, OP_READ, OP_PREADV2 };
 
 static const char *const op_names[] = { "pread", "read", "preadv2", NULL };
@@ -330,8 +311,6 @@ static const struct op ops[] = {
 	[OP_READ]	= { op_read },
 	[OP_PREADV2]	= { op_preadv2 },
 };
-
-static const struct op nothing = { op_nothing };
 
 static noreturn void bad_read(const struct worker *worker, __u64 pos, ssize_t ret)
 {
@@ -376,7 +355,9 @@ static inline void read_one(struct worker *worker, const struct op *op, __u64 po
 
 	worker->buf[0] = ~first_want;
 	worker->buf[last] = ~last_want;
+	MARK(MARK_OP);
 	ret = op->run(worker, pos);
+	MARK(MARK_END);
 	if (ret != (ssize_t)last + 1 || worker->buf[0] != first_want ||
 	    worker->buf[last] != last_want)
 		bad_read(worker, pos, ret);
@@ -517,48 +498,6 @@ static void worker_init_misses(struct worker *worker)
 
 /* ---- workers ---- */
 
-/* Keep the lowest lower quartile of a group of batches */
-static void group_end(struct result *result)
-{
-	__u64 ns;
-
-	if (!result->nr_group)
-		return;
-	ns = result->group[result->nr_group / 4];
-	if (!result->best_ns || ns < result->best_ns)
-		result->best_ns = ns;
-	result->nr_group = 0;
-}
-
-static void group_add(struct result *result, __u64 ns)
-{
-	unsigned int i;
-
-	for (i = result->nr_group; i > 0 && result->group[i - 1] > ns; i--)
-		result->group[i] = result->group[i - 1];
-	result->group[i] = ns;
-	result->nr_group++;
-	if (result->nr_group == GROUP)
-		group_end(result);
-}
-
-/* A few groups suffice: it is likely that one of them is not disturbed */
-static __u64 measure_loop(struct worker *worker)
-{
-	struct result *result = &worker->result;
-	unsigned int i;
-	__u64 ns;
-
-	if (cfg.verify == VERIFY_FULL)
-		return 0;
-	memset(worker->pos, 0, sizeof(worker->pos));
-	for (i = 0; i < 4 * GROUP && worker->batch; i++)
-		group_add(result, read_some(worker, &nothing, 0, worker->batch));
-	ns = result->best_ns;
-	result->best_ns = 0;
-	return ns;
-}
-
 /* Rounds of some reads that are timed one by one, and then a batch */
 static void work(struct worker *worker, __u64 count, double seconds)
 {
@@ -581,14 +520,9 @@ static void work(struct worker *worker, __u64 count, double seconds)
 		if (nr > samples) {
 			ns = read_some(worker, worker->team->op, samples, nr);
 			result->busy_ns += ns;
-			if (nr - samples == worker->batch)
-				group_add(result, ns);
 		}
 		result->ops += nr;
 	} while (count ? result->ops < count : bench_now() < deadline);
-	/* What is left is only good enough if there was no whole group */
-	if (!result->best_ns)
-		group_end(result);
 }
 
 /*
@@ -622,11 +556,10 @@ static void worker_main(struct team *team, unsigned int index)
 
 	work(worker, cfg.warmup, 0);
 	memset(&worker->result, 0, sizeof(worker->result));
-	worker->result.loop_ns = measure_loop(worker);
-	worker->result.batch = worker->batch;
 
 	if (bench_arrive(&team->ready, cfg.workers)) {
 		mark("begin", team->size, team->file_size, op_names[team->op - ops]);
+		MARK(MARK_OPEN);
 		team->start_ns = bench_now();
 		bench_event_set(&team->open, cfg.workers > 1);
 	} else {
@@ -634,6 +567,7 @@ static void worker_main(struct team *team, unsigned int index)
 	}
 	work(worker, cfg.count, cfg.seconds);
 	if (bench_arrive(&team->done, cfg.workers)) {
+		MARK(MARK_CLOSE);
 		mark("end", team->size, team->file_size, op_names[team->op - ops]);
 		bench_event_set(&team->closed, cfg.workers > 1);
 	} else {
@@ -767,8 +701,6 @@ struct report {
 	__u64 bytes;
 	__u64 misses;
 	double seconds;
-	double best;		/* ns per operation; 0: not measured */
-	double loop;		/* the same without the system call */
 	unsigned int per;	/* operations in what the histogram has */
 	struct bench_hist hist;
 };
@@ -813,20 +745,10 @@ static void report_json(const struct report *r)
 	bench_json_double("seconds", r->seconds, 9);
 	bench_json_double("mb_per_s", r->bytes / r->seconds / 1e6, 3);
 	bench_json_double("ns_per_op", r->seconds * BENCH_NSEC / r->ops, 3);
-	bench_json_double_or_null("best_ns_per_op", r->best, 3);
-	bench_json_double_or_null("loop_ns_per_op", r->loop, 3);
 	for (i = 0; i < BENCH_ARRAY_SIZE(percentiles); i++)
 		bench_json_double(percentiles[i].key, percentile(r, i), 1);
 	bench_json_double("max_ns", (double)r->hist.max / r->per, 1);
 	bench_json_end();
-}
-
-static void print_or_dash(double val)
-{
-	if (val > 0)
-		printf(" %9.1f", val);
-	else
-		printf(" %9s", "-");
 }
 
 static void report_table(const struct report *r)
@@ -839,27 +761,20 @@ static void report_table(const struct report *r)
 		       cfg.processes ? "process" : "thread",
 		       cfg.workers == 1 ? "" : cfg.processes ? "es" : "s",
 		       cfg.pin ? ", pinned" : "", cfg.dir);
-		printf("#%8s %9s %10s %10s %9s %9s %9s %9s %9s %9s %9s %10s\n", "op", "size",
-		       "file size", "ops", "MB/s", "ns/op", "best", "loop", "p50", "p90", "p99",
-		       "max");
+		printf("#%8s %9s %10s %10s %9s %9s %9s %9s %9s %10s\n", "op", "size",
+		       "file size", "ops", "MB/s", "ns/op", "p50", "p90", "p99", "max");
 		header_done = true;
 	}
 	printf("%9s %9zu %10llu %10llu %9.1f %9.1f", r->op, r->size, r->file_size, r->ops,
 	       r->bytes / r->seconds / 1e6, r->seconds * BENCH_NSEC / r->ops);
-	print_or_dash(r->best);
-	print_or_dash(r->loop);
 	for (i = 0; i < BENCH_ARRAY_SIZE(percentiles); i++)
 		printf(" %9.1f", percentile(r, i));
 	printf(" %10.1f\n", (double)r->hist.max / r->per);
 	fflush(stdout);
 }
 
-static void report_result(struct report *r, const struct result *result)
+static void report_result(const struct report *r)
 {
-	if (result->batch) {
-		r->best = (double)result->best_ns / result->batch;
-		r->loop = (double)result->loop_ns / result->batch;
-	}
 	if (cfg.json)
 		report_json(r);
 	else
@@ -986,8 +901,10 @@ static bool delete_once(const struct victim *victim, bool warm, __u64 *ns)
 	if (warm)
 		mark("begin", page_size, victim->file_size, op);
 	start = bench_now();
+	MARK(MARK_OP);
 	if (!forget)
 		delete_pages(victim->fd);
+	MARK(MARK_END);
 	*ns = bench_now() - start;
 	if (warm)
 		mark("end", page_size, victim->file_size, op);
@@ -1024,24 +941,17 @@ static void run_delete(__u64 file_size)
 	if (cfg.pin)
 		bench_pin(0);
 	victim_make(&victim, file_size);
-	for (i = 0; i < 4 * GROUP; i++) {
-		ns = bench_now();
-		group_add(result, bench_now() - ns);
-	}
-	result->loop_ns = result->best_ns;
-	result->best_ns = 0;
-	result->batch = victim.pages;
 
 	/* As many pages as there would be reads, but once at least */
 	for (i = 0; i < cfg.warmup; i += victim.pages) {
 		delete_once(&victim, false, &ns);
 		victim_fill(&victim);
 	}
+	MARK(MARK_OPEN);
 	deadline = bench_now() + (__u64)(cfg.seconds * BENCH_NSEC);
 	for (;;) {
 		if (delete_once(&victim, true, &ns)) {
 			bench_hist_add(&result->hist, ns);
-			group_add(result, ns);
 			result->busy_ns += ns;
 			rounds++;
 		}
@@ -1049,15 +959,14 @@ static void run_delete(__u64 file_size)
 			break;
 		victim_fill(&victim);
 	}
-	if (!result->best_ns)
-		group_end(result);
+	MARK(MARK_CLOSE);
 
 	report.per = victim.pages;
 	report.ops = rounds * victim.pages;
 	report.bytes = report.ops * page_size;
 	report.seconds = (double)result->busy_ns / BENCH_NSEC;
 	report.hist = result->hist;
-	report_result(&report, result);
+	report_result(&report);
 	close(victim.fd);
 	munmap(victim.vec, victim.pages);
 	munmap(victim.page, page_size);
@@ -1103,13 +1012,7 @@ static void run_reads(unsigned int op, size_t size, __u64 file_size)
 	}
 	/* On average, as not all may end at the same time */
 	report.seconds = (double)busy / cfg.workers / BENCH_NSEC;
-	/*
-	 * Of one among several, it would be as long as the others let it be,
-	 * and with misses it would be of the batch that had the fewest.
-	 */
-	if (cfg.workers > 1 || cfg.hit_ratio < 100)
-		team->result[0].best_ns = 0;
-	report_result(&report, &team->result[0]);
+	report_result(&report);
 
 	if (team->shared_fd >= 0)
 		close(team->shared_fd);
@@ -1179,10 +1082,6 @@ static const char help_text[] =
 "twentieth as many on their own: these are what percentiles and max_ns are about, with\n"
 "the time it takes to read the clock in them. ns_per_op is the time spent in all of it,\n"
 "on average of the workers, divided by the number of operations of all workers.\n"
-"best_ns_per_op, for one worker and no misses only, is the lowest among the lower\n"
-"quartiles of 8 batches in a row each, so that timer ticks are not in it.\n"
-"loop_ns_per_op is the same with no system call: what the loop, the check of the data\n"
-"and the clock have in best_ns_per_op.\n"
 "With --delete, a batch is all pages of the file, and so is what is in the percentiles.\n"
 "\n"
 "Exit status: 0 success, 1 failure or a wrong result, 2 wrong usage, 4 not supported\n"

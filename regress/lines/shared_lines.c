@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Do the same operation on several CPUs, a worker pinned to each, between the
- * marks that scripts/lines/lines.c counts memory accesses by. Without that
+ * marks that scripts/tcg/lines.c counts memory accesses by. Without that
  * plugin the operations are done and nothing comes of it: nothing is timed.
  *
  * Workers take turns: "pause" after each operation gives the processor to the
@@ -10,7 +10,6 @@
  * allocated again would stay with one CPU for no other reason.
  */
 #include "bench.h"
-#include "marks.h"
 
 #include <pthread.h>
 #include <stdint.h>

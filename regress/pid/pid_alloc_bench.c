@@ -36,15 +36,6 @@
 #define DEFAULT_WARMUP		100
 #define STACK_SIZE		(64 * 1024)
 
-/*
- * A worker that is alone takes the lower quartile of every batch of this many
- * operations, and keeps the lowest. A few tasks in a row get a stack that the
- * CPU has kept, and many have to wait for a new slab to be made, or for a
- * timer tick in which RCU frees what has died meanwhile: neither is a matter
- * of this benchmark, and this is between the two.
- */
-#define BATCH			20
-
 static struct {
 	struct bench_list ops;
 	struct bench_list levels;
@@ -72,7 +63,6 @@ struct result {
 	__u64 ops;
 	__u64 tasks;		/* counted by the tasks themselves */
 	__u64 end_ns;
-	__u64 best_ns;		/* see BATCH; 0: no batch was complete */
 	struct bench_hist hist;
 };
 
@@ -325,35 +315,22 @@ static void settle(const struct team *team)
 		team->op->settle();
 }
 
-/* Put one more in order; at the end of a batch, look at the lower quartile */
-static void batch_add(struct result *result, __u64 *batch, __u64 ns)
-{
-	unsigned int i;
-
-	for (i = result->ops % BATCH; i > 0 && batch[i - 1] > ns; i--)
-		batch[i] = batch[i - 1];
-	batch[i] = ns;
-	if (result->ops % BATCH == BATCH - 1 &&
-	    (!result->best_ns || batch[BATCH / 4] < result->best_ns))
-		result->best_ns = batch[BATCH / 4];
-}
-
 /* Nothing but the operations, each timed */
 static void work(struct worker *worker)
 {
 	__u64 deadline = worker->team->start_ns + (__u64)(cfg.seconds * BENCH_NSEC);
 	struct result *result = worker->result;
-	__u64 batch[BATCH];
 	__u64 start, now;
 
 	do {
 		start = bench_now();
+		MARK(MARK_OP);
 		run_task(worker, result->ops);
 		now = bench_now();
 		bench_hist_add(&result->hist, now - start);
-		batch_add(result, batch, now - start);
 		result->ops++;
 	} while (cfg.count ? result->ops < cfg.count : now < deadline);
+	MARK(MARK_END);
 	result->end_ns = now;
 }
 
@@ -393,6 +370,7 @@ static void worker_main(struct team *team, unsigned int index)
 
 	if (bench_arrive(&team->ready, cfg.procs)) {
 		mark("begin", team);
+		MARK(MARK_OPEN);
 		team->start_ns = bench_now();
 		bench_event_set(&team->open, cfg.procs > 1);
 	} else {
@@ -401,6 +379,7 @@ static void worker_main(struct team *team, unsigned int index)
 	work(&worker);
 	settle(team);
 	if (bench_arrive(&team->done, cfg.procs)) {
+		MARK(MARK_CLOSE);
 		mark("end", team);
 		bench_event_set(&team->closed, cfg.procs > 1);
 	} else {
@@ -540,7 +519,6 @@ struct report {
 	unsigned int level;
 	__u64 ops;
 	double seconds;
-	double best;		/* ns per operation; 0: not measured */
 	struct bench_hist hist;
 };
 
@@ -568,7 +546,6 @@ static void report_json(const struct report *r)
 	bench_json_double("seconds", r->seconds, 9);
 	bench_json_double("ops_per_s", r->ops / r->seconds, 3);
 	bench_json_double("ns_per_op", r->seconds * BENCH_NSEC / r->ops, 3);
-	bench_json_double_or_null("best_ns_per_op", r->best, 3);
 	bench_json_double("mean_ns", bench_hist_mean(&r->hist), 1);
 	for (i = 0; i < BENCH_ARRAY_SIZE(percentiles); i++)
 		bench_json_double(percentiles[i].key,
@@ -586,17 +563,12 @@ static void report_table(const struct report *r)
 	if (!header_done) {
 		printf("# %u worker%s%s, latencies in ns\n", cfg.procs, cfg.procs == 1 ? "" : "s",
 		       cfg.pin ? ", pinned" : "");
-		printf("#%9s %5s %9s %10s %10s %10s %10s %10s %10s %10s %10s %10s\n", "op", "level",
-		       "ops", "ops/s", "ns/op", "best batch", "mean", "p50", "p90", "p99", "p99.9",
-		       "max");
+		printf("#%9s %5s %9s %10s %10s %10s %10s %10s %10s %10s %10s\n", "op", "level",
+		       "ops", "ops/s", "ns/op", "mean", "p50", "p90", "p99", "p99.9", "max");
 		header_done = true;
 	}
 	printf("%10s %5u %9llu %10.0f %10.0f ", r->op, r->level, r->ops, r->ops / r->seconds,
 	       r->seconds * BENCH_NSEC / r->ops);
-	if (r->best > 0)
-		printf("%10.0f", r->best);
-	else
-		printf("%10s", "-");
 	printf(" %10.0f", bench_hist_mean(&r->hist));
 	for (i = 0; i < BENCH_ARRAY_SIZE(percentiles); i++)
 		printf(" %10.0f", bench_hist_percentile(&r->hist, percentiles[i].percent));
@@ -626,9 +598,6 @@ static void run(const struct op *op, unsigned int level)
 			end = result->end_ns;
 	}
 	report.seconds = (double)(end - team->start_ns) / BENCH_NSEC;
-	/* Of one among several, it would be as long as the others let it be */
-	if (cfg.procs == 1)
-		report.best = team->result[0].best_ns;
 	if (cfg.json)
 		report_json(&report);
 	else
@@ -681,9 +650,7 @@ static const char help_text[] =
 "  -h, --help            this text\n"
 "\n"
 "Latencies are those of whole operations as one worker sees them, while ns_per_op is\n"
-"the time of all divided by the number of operations. best_ns_per_op, for one worker\n"
-"only, is the lowest among the lower quartiles of 20 operations in a row each, so that\n"
-"neither timer ticks nor the making of new slabs are in it.\n"
+"the time of all divided by the number of operations.\n"
 "A thread that has been joined may still be about to exit: the last one is waited for\n"
 "before the end is marked, but this is not timed.\n"
 "\n"

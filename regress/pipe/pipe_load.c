@@ -39,8 +39,6 @@
 #define DEFAULT_WARMUP		32
 #define DEFAULT_PRESSURE	"--vm 2 --vm-bytes 50% --vm-keep --vm-method all"
 
-/* --pair times this many batches and keeps the best one */
-#define PAIR_BATCHES		10
 
 /* --stuck: seconds until the writer must have come to the missing page */
 #define STUCK_PATIENCE		10
@@ -80,7 +78,6 @@ struct result {
 	unsigned int readers;
 	__u64 writes;
 	double seconds;
-	double best;		/* ns per pair; 0: not measured */
 	const struct bench_hist *hist;
 };
 
@@ -819,10 +816,7 @@ static void sweep_run(__u64 size, unsigned int writers, unsigned int readers,
 
 /* ---- one thread, a write and a read at a time ---- */
 
-/*
- * Nothing but the two system calls: under "qemu -icount" the time this takes
- * is the number of instructions it executes.
- */
+/* Nothing but the two system calls is between the marks */
 static __u64 pair_loop(int wfd, int rfd, void *in, void *out, ssize_t size, __u64 count)
 {
 	__u64 i;
@@ -832,8 +826,10 @@ static __u64 pair_loop(int wfd, int rfd, void *in, void *out, ssize_t size, __u6
 		if (cfg.cold && (madvise(in, size, MADV_DONTNEED) ||
 				 madvise(out, size, MADV_DONTNEED)))
 			break;
+		MARK(MARK_OP);
 		if (write(wfd, in, size) != size || read(rfd, out, size) != size)
 			break;
+		MARK(MARK_END);
 	}
 	return i;
 }
@@ -876,8 +872,8 @@ static void pair_run(__u64 size, void (*report)(const struct result *res))
 	struct result res = { .size = size, .writers = 1, .readers = 1 };
 	__u64 batch, start, ns, total = 0;
 	unsigned char *in, *out;
-	unsigned int i;
 	struct bench_pipe pipe;
+	unsigned int i;
 	int wfd, rfd;
 
 	bench_pipe_open(&pipe, cfg.pipe_size, false, 1, 1);
@@ -897,22 +893,18 @@ static void pair_run(__u64 size, void (*report)(const struct result *res))
 
 	pressure_check();
 	mark("begin", size, 1, 1);
-	for (i = 0; opts.seconds > 0 ? total < opts.seconds * BENCH_NSEC : res.writes < cfg.count;
-	     i++) {
+	MARK(MARK_OPEN);
+	while (opts.seconds > 0 ? total < opts.seconds * BENCH_NSEC : res.writes < cfg.count) {
 		/* Short against a second but long against reading the clock */
-		batch = opts.seconds > 0 ? 500 :
-			cfg.count * (i + 1) / PAIR_BATCHES - cfg.count * i / PAIR_BATCHES;
-		if (!batch)
-			continue;
+		batch = opts.seconds > 0 ? 500 : cfg.count;
 		start = bench_now();
 		if (pair_loop(wfd, rfd, in, out, size, batch) != batch)
 			bench_die_errno("a write or a read was cut short or failed");
 		ns = bench_now() - start;
 		total += ns;
 		res.writes += batch;
-		if (!res.best || (double)ns / batch < res.best)
-			res.best = (double)ns / batch;
 	}
+	MARK(MARK_CLOSE);
 	mark("end", size, 1, 1);
 	pressure_check();
 
@@ -1182,7 +1174,6 @@ static void report_json(const struct result *res)
 	bench_json_double("seconds", res->seconds, 9);
 	bench_json_double("mb_per_s", mb_per_s(res), 3);
 	bench_json_double_or_null("ns_per_op", ns_per_op(res), 3);
-	bench_json_double_or_null("best_ns_per_op", res->best, 3);
 	if (res->hist) {
 		bench_json_double("mean_ns", bench_hist_mean(res->hist), 1);
 		for (i = 0; i < BENCH_ARRAY_SIZE(percentiles); i++)
@@ -1211,8 +1202,7 @@ static void report_table(const struct result *res)
 		       cfg.memcg ? ", memory cgroup" : "",
 		       cfg.pressure ? ", memory pressure" : "");
 		if (cfg.pair)
-			printf("#%9s %10s %10s %12s %12s\n", "size", "pairs", "MB/s",
-			       "ns/pair", "best batch");
+			printf("#%9s %10s %10s %12s\n", "size", "pairs", "MB/s", "ns/pair");
 		else if (cfg.stuck)
 			printf("#%9s %10s %10s %10s %10s\n", "size", "messages", "beside",
 			       "seconds", "MB/s");
@@ -1223,8 +1213,8 @@ static void report_table(const struct result *res)
 		header_done = true;
 	}
 	if (cfg.pair) {
-		printf("%10llu %10llu %10.1f %12.1f %12.1f\n", res->size, res->writes,
-		       mb_per_s(res), ns_per_op(res), res->best);
+		printf("%10llu %10llu %10.1f %12.1f\n", res->size, res->writes,
+		       mb_per_s(res), ns_per_op(res));
 	} else if (cfg.stuck) {
 		printf("%10llu %10llu %10llu %10.6f %10.1f\n", res->size, cfg.count,
 		       res->writes, res->seconds, mb_per_s(res));
@@ -1270,8 +1260,8 @@ static const char help_text[] =
 "\n"
 "How long:\n"
 "      --count N         fixed work: N writes per writer, or N pairs (default with\n"
-"                        --pair: 10000, timed in 10 batches); with --stuck, N messages\n"
-"                        of the other writer (default 1000)\n"
+"                        --pair: 10000); with --stuck, N messages of the other\n"
+"                        writer (default 1000)\n"
 "      --seconds S       fixed time: S seconds per configuration, fractions allowed\n"
 "                        (default without --pair: 3); with --stuck, the fault is\n"
 "                        resolved after S seconds if not all N messages have got\n"

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from build import Kernel
+
 # Seconds that a timed run of a benchmark takes, where nobody says otherwise.
 SECONDS = 3
 # The words of a case that stand for the duration and for a directory.
@@ -22,8 +24,8 @@ class Measurement:
     """One boot of each kernel, and the rows that come out of it.
 
     @config: the kernel's configuration; @icount: whether instructions are
-    counted (one virtual CPU); @plugin: whether the plugin of scripts/lines
-    records memory accesses, into the run's lines.json; @memory: QEMU's -m;
+    counted (one virtual CPU); @plugin: what gives QEMU's -plugin, of the kernel
+    and the run's directory (plugin.lines() and the like); @memory: QEMU's -m;
     @timeout: seconds;
     @script: bash, run in a directory that has the installed kselftests in
     kselftest/; @rows: makes summary rows of the run's directory, each with
@@ -38,7 +40,7 @@ class Measurement:
     cpus: int = 2
     memory: str = "1G"
     timeout: float = 900
-    plugin: bool = False
+    plugin: Callable[[Kernel, Path], str] | None = None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import counters
 from process import Failure
 
-from measure import DIRECTORY, DURATION, Measurement, Timing, json_lines, lines, native, row, size_name
+from measure import DIRECTORY, DURATION, Measurement, Timing, insns, json_lines, lines, native, row, size_name
 
 BENCH = "kselftest/regress/filemap/small_read_bench"
 # The benchmark's workers have a name of their own, so that what it does beside
@@ -18,7 +18,7 @@ REFERENCES = {f"page_ref/page_ref_{event}": MINE
               for event in ("mod", "mod_and_return", "mod_and_test", "mod_unless", "set", "freeze", "unfreeze")}
 
 TRACED = 300            # reads that are traced
-COUNTED = 4000          # reads that are counted by instructions
+COUNTED = 2000          # reads that are counted by instructions
 DELETED = 200           # files whose pages are deleted
 SMALL, LARGE, MANY = 4096, 1 << 20, 16 << 20
 
@@ -35,15 +35,24 @@ for fs in tmpfs ramfs; do
 	mount -t $fs $fs /tmp/$fs
 done
 """
+COUNTED_SYSTEMS = ("ext4", "xfs", "tmpfs", "ramfs")
 COUNTERS = MOUNT + counters.setup(REFERENCES, "mono") + f"""
-for fs in ext4 xfs tmpfs ramfs; do
+for fs in {' '.join(COUNTED_SYSTEMS)}; do
 	trace_start
-	{BENCH} --dir /tmp/$fs --sizes 1,64,256,257,4096 --file-size {SMALL},{LARGE} --count {TRACED} --marker --json
+	{{
+		{BENCH} --dir /tmp/$fs --sizes 1,64,256,257,4096 --file-size {SMALL},{LARGE} --count {TRACED} --marker --json
+		{BENCH} --dir /tmp/$fs --sizes 64 --file-size {LARGE} --offsets random --count {TRACED} --marker --json
+		{BENCH} --dir /tmp/$fs --sizes 64 --file-size {LARGE} --offsets sequential --op read --count {TRACED} \
+			--marker --json
+		{BENCH} --dir /tmp/$fs --sizes 64 --file-size {MANY} --offsets random --write-size {SMALL} --heat 0 \
+			--warmup 1 --count {TRACED} --marker --json
+	}} > $fs.json
 	trace_stop $fs.trace
 done
 """
+INSTRUCTION_SYSTEMS = ("ext4", "xfs", "tmpfs")
 INSTRUCTIONS = MOUNT + f"""
-for fs in ext4 xfs tmpfs; do
+for fs in {' '.join(INSTRUCTION_SYSTEMS)}; do
 	{BENCH} --dir /tmp/$fs --sizes 1,64,128,256,257,1024,4096,32768 --file-size {SMALL},{LARGE} \\
 		--count {COUNTED} --json >> $fs.json
 	{BENCH} --dir /tmp/$fs --sizes 64,256 --file-size {LARGE} --offsets random --count {COUNTED} --json >> $fs.json
@@ -77,10 +86,12 @@ def condition(fs: str, result: dict) -> str:
 def counter_rows(run: Path) -> list[dict]:
     """How often a pread changes the reference count of a folio."""
     rows = []
-    for fs in ("ext4", "xfs", "tmpfs", "ramfs"):
-        for mark, part in counters.marked(run / f"{fs}.trace"):
-            result = dict(word.split("=") for word in mark.split() if "=" in word)
-            result = {"size": int(result["size"]), "file_size": int(result["file_size"])}
+    for fs in COUNTED_SYSTEMS:
+        parts, results = counters.marked(run / f"{fs}.trace"), json_lines(run / f"{fs}.json")
+        if len(parts) != len(results):
+            raise Failure(f"{run} has {len(parts)} marks of {len(results)} runs on {fs}: look at the guest's output "
+                          "there")
+        for (_mark, part), result in zip(parts, results, strict=True):
             writes = sum(event.name.startswith("page_ref_") for event in part)
             rows.append(row("refcount_writes", "per pread", condition(fs, result), "counter", writes / TRACED))
     if not any(one["value"] for one in rows):
@@ -89,21 +100,18 @@ def counter_rows(run: Path) -> list[dict]:
 
 
 def instruction_rows(run: Path) -> list[dict]:
-    """insn_per_pread and insn_per_delete, from the guest's nanoseconds under
-    icount, less the benchmark's own loop: what the benchmark calls best,
-    batches that no timer tick fell into."""
+    """insn_per_pread, of the system call, and insn_per_delete, of a page."""
     rows = []
-    for fs in ("ext4", "xfs", "tmpfs"):
-        for result in json_lines(run / f"{fs}.json"):
-            if result["size"] > result["file_size"]:
-                continue
+    for name, result, window in insns.windows(run, *(f"{fs}.json" for fs in INSTRUCTION_SYSTEMS), "deleted.json"):
+        if name == "deleted.json":
+            pages = result["file_size"] / SMALL
+            rows.append(insns.sampled("insn_per_delete", "instructions per page",
+                                      f"{result['op']}, file of {size_name(result['file_size'])}",
+                                      [count / pages for count in window["ops"]]))
+        elif result["size"] <= result["file_size"]:
             # ext4 is what is meant where no file system is named.
-            rows.append(row("insn_per_pread", "instructions", condition(fs, result).removeprefix("ext4 "), "icount",
-                            result["best_ns_per_op"] - result["loop_ns_per_op"]))
-    for result in json_lines(run / "deleted.json"):
-        rows.append(row("insn_per_delete", "instructions per page",
-                        f"{result['op']}, file of {size_name(result['file_size'])}", "icount",
-                        result["best_ns_per_op"]))
+            rows.append(insns.sampled("insn_per_pread", "instructions",
+                                      condition(Path(name).stem, result).removeprefix("ext4 "), window["ops"]))
     return rows
 
 
@@ -141,6 +149,6 @@ lines --dir /tmp/tmpfs --op read-shared --size 64
 
 MEASUREMENTS = [
     Measurement("writes to the reference count", "trace", COUNTERS, counter_rows),
-    Measurement("instructions per pread", "bench", INSTRUCTIONS, instruction_rows, icount=True),
+    insns.measurement(INSTRUCTIONS, instruction_rows),
     lines.measurement(SHARED),
 ]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Cache lines that CPUs share: the workload that is run, and what the plugin of
-scripts/lines recorded of it, as rows.
+scripts/tcg recorded of it, as rows.
 
 Interrupts and other tasks are recorded with the operations that they come upon.
 Three rules keep them out of the figures, and another figure shows what they keep
@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import plugin
 from process import Failure
 
 from measure import Measurement, json_lines, row, size_name
@@ -49,7 +50,7 @@ lines() {{
 lines --op nothing
 {runs}"""
     return Measurement("shared cache lines", "bench", script, rows, cpus=max(CPUS), memory="2G", timeout=1800,
-                       plugin=True)
+                       plugin=plugin.lines)
 
 
 class Symbols:

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import re
-import statistics
 from pathlib import Path
 
 import counters
 from process import Failure
 
-from measure import DURATION, Measurement, Timing, json_lines, lines, native, row
+from measure import DURATION, Measurement, Timing, insns, json_lines, lines, native, row
 
 LOCK = "pidmap_lock"
 BENCH = "kselftest/regress/pid/pid_alloc_bench"
@@ -18,32 +17,25 @@ BENCH = "kselftest/regress/pid/pid_alloc_bench"
 MINE = 'comm == "pid_alloc_bench"'
 LOCK_EVENTS = {"lock/lock_acquired": f'name == "{LOCK}" && {MINE}',
                "lock/lock_release": f'name == "{LOCK}" && {MINE}'}
-# Where tasks come from and go to.
-CALLS = {f"syscalls/sys_enter_{call}": MINE
-         for call in ("clone", "clone3", "vfork", "exit", "exit_group", "wait4", "waitid")}
-
 TRACED = 300            # operations that are traced
-COUNTED = 2000          # operations that are counted by instructions
+COUNTED = 1000          # operations that are counted by instructions
 # One process that is created with clone3(), at each level, and beside it a
 # thread and a process with a pidfd.
-TRACED_RUNS = f"""
+COUNTERS = counters.setup(LOCK_EVENTS, "mono") + f"""
 set -e
 trace_start
 {BENCH} --op clone3 --levels 0,1,2,3 --count {TRACED} --marker --json
 {BENCH} --op thread,pidfd --count {TRACED} --marker --json
+trace_stop locks.trace
 """
-COUNTERS = counters.setup(LOCK_EVENTS, "mono") + TRACED_RUNS + "trace_stop locks.trace\n"
-SECTIONS = counters.setup({**LOCK_EVENTS, **CALLS}, "x86-tsc") + TRACED_RUNS + "trace_stop sections.trace\n"
 
-# The same numbers each time, so that the trees that they are kept in have the
-# same height; and several times, since these trees have other entries, too.
+# From the same number on, so that the trees that they are kept in have the same
+# height.
 INSTRUCTIONS = f"""
-set -e
-for again in 1 2 3; do
-	echo 5000 > /proc/sys/kernel/ns_last_pid
-	{BENCH} --op vfork,thread,pidfd --levels 0,3 --count {COUNTED} --json >> ops.json
-	{BENCH} --op fork,clone3 --count {COUNTED // 4} --json >> ops.json
-done
+echo 5000 > /proc/sys/kernel/ns_last_pid
+{BENCH} --op clone3 --levels 0,1,2,3 --count {COUNTED} --json >> ops.json
+{BENCH} --op vfork,thread,pidfd --levels 0,3 --count {COUNTED} --json >> ops.json
+{BENCH} --op fork --count {COUNTED} --json >> ops.json
 """
 
 TIMES = tuple(f"--op {op} --procs {procs} --seconds {DURATION}"
@@ -76,41 +68,17 @@ def counter_rows(run: Path) -> list[dict]:
     return rows
 
 
-def section_rows(run: Path) -> list[dict]:
-    """Instructions from taking pidmap_lock to releasing it, for each operation:
-    the trace kernel under icount, with the same events recorded on each side.
-
-    An operation takes the lock in several places.  A place is known by the
-    system call and by its position among the sections of that call.
-    insn_under_lock adds up the shortest section of each place, what is always
-    done; insn_under_lock_mean the means, with the timer ticks that fall into
-    some and the slabs that are refilled in others.
-    """
-    rows = []
-    for name, part in parts(run / "sections.trace"):
-        places: dict[tuple[str, int], list[float]] = {}
-        seen: dict[tuple[int, int], int] = {}
-        for section in counters.sections(part, LOCK):
-            call = (section.pid, section.number)
-            seen[call] = seen.get(call, 0) + 1
-            places.setdefault((section.syscall, seen[call]), []).append(section.end - section.begin)
-        if not places:
-            raise Failure(f"nobody took {LOCK} in part {name} of {run / 'sections.trace'}: look at the guest's "
-                          "output beside it")
-        for metric, typical in (("insn_under_lock", min), ("insn_under_lock_mean", statistics.fmean)):
-            rows.append(row(metric, "instructions", name, "icount",
-                            sum(typical(lengths) * len(lengths) / TRACED for lengths in places.values())))
-    return sorted(rows, key=lambda one: one["metric"])
-
-
 def instruction_rows(run: Path) -> list[dict]:
-    """insn_per_op, from the guest's nanoseconds under icount: the lowest of
-    what the benchmark calls best, operations that no timer tick fell into."""
-    best: dict[str, float] = {}
-    for result in json_lines(run / "ops.json"):
-        name = result["op"] + (f" level{result['level']}" if result["level"] else "")
-        best[name] = min(best.get(name, result["best_ns_per_op"]), result["best_ns_per_op"])
-    return [row("insn_per_op", "instructions", name, "icount", value) for name, value in best.items()]
+    """insn_per_op and insn_under_lock: of creating a task, its exit and its reaping."""
+    rows = []
+    for _, result, window in insns.windows(run, "ops.json"):
+        name = condition(result["op"], result["level"])
+        held = insns.held(window)
+        if not any(held):
+            raise Failure(f"nobody took {LOCK} in {name} of {run / 'insns.json'}: look at the guest's output beside it")
+        rows.append(insns.sampled("insn_per_op", "instructions", name, window["ops"]))
+        rows.append(insns.sampled("insn_under_lock", "instructions", name, held))
+    return sorted(rows, key=lambda one: one["metric"] != "insn_under_lock")
 
 
 def time_rows(results: list[dict]) -> list[dict]:
@@ -141,7 +109,6 @@ TIMED = Timing("pid/pid_alloc_bench", TIMES, "ops", time_rows)
 
 MEASUREMENTS = [
     Measurement("acquisitions of pidmap_lock", "trace", COUNTERS, counter_rows),
-    Measurement("instructions under pidmap_lock", "trace", SECTIONS, section_rows, icount=True),
-    Measurement("instructions per operation", "bench", INSTRUCTIONS, instruction_rows, icount=True),
+    insns.measurement(INSTRUCTIONS, instruction_rows, spinlock=LOCK),
     lines.measurement("lines --op clone\n"),
 ]

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import re
-import statistics
 from pathlib import Path
 
 import counters
 from process import Failure
 
-from measure import DURATION, Measurement, Timing, json_lines, lines, native, row
+from measure import DURATION, Measurement, Timing, insns, json_lines, lines, native, row
+from measure.lines import Symbols
 
 LOCK = "&pipe->mutex"
+# What takes it in a system call: functions of these names, and in a read, which
+# of them.
+TAKERS, READER = "anon_pipe_", "anon_pipe_read"
 # What conditions call the sizes of messages.
 SIZES = {1: "1B", 64: "64B", 1024: "1KiB", 3000: "3000B", 4096: "4KiB", 8192: "8KiB", 10000: "10000B",
          16384: "16KiB", 65536: "64KiB", 1048576: "1MiB"}
@@ -27,6 +30,7 @@ PAGE_EVENTS = {"kmem/mm_page_alloc": MINE, "kmem/mm_page_free": MINE}
 RAW_CALLS = {"raw_syscalls/sys_enter": MINE}
 FAULT_EVENTS = {"exceptions/page_fault_kernel": MINE}
 
+COUNTED = 1000          # pairs of each size that are counted by instructions
 PAIRS = 200             # write and read pairs of 64 KiB that are traced
 PRESSURE_WRITES = 100   # writes of 64 KiB by each of the five writers
 STREAMED = (3000, 4096, 8192, 10000, 65536, 1048576)
@@ -47,6 +51,9 @@ trace_stop pair.trace
 trace_start
 {BENCH} --pair --sizes 64K --pipe-size 1M --count {PAIRS} --memcg --marker --json
 trace_stop pair-memcg.trace
+trace_start
+{BENCH} --pair --sizes 1M --pipe-size 1M --count {PAIRS // 4} --marker --json
+trace_stop pair-large.trace
 trace_start
 {BENCH} -w 5 -r 10 --sizes 64K --pipe-size 1M --count {PRESSURE_WRITES} --memory-pressure --marker --json
 trace_stop pressure.trace
@@ -71,19 +78,10 @@ for size in {' '.join(map(str, STUCK_SIZES))}; do
 done
 """
 
-# Page events would add their own instructions to what is counted.
-SECTIONS = counters.setup({**LOCK_EVENTS, **CALLS}, "x86-tsc") + f"""
-set -e
-trace_start
-{BENCH} --pair --sizes 4K,10000,64K --pipe-size 1M --count {PAIRS} --marker --json
-trace_stop sections.trace
-"""
-
 INSTRUCTIONS = f"""
-set -e
-{BENCH} --pair --sizes {','.join(map(str, PAIRED))} --pipe-size 1M --count 2000 --json > pair.json
-{BENCH} --pair --sizes {RESIDUE_SIZE} --residue {RESIDUE} --pipe-size 1M --count 2000 --json >> pair.json
-{BENCH} --pair --sizes 64K --pipe-size 1M --count 2000 --memcg --json >> pair.json
+{BENCH} --pair --sizes {','.join(map(str, PAIRED))} --pipe-size 1M --count {COUNTED} --json > pair.json
+{BENCH} --pair --sizes {RESIDUE_SIZE} --residue {RESIDUE} --pipe-size 1M --count {COUNTED} --json >> pair.json
+{BENCH} --pair --sizes 64K --pipe-size 1M --count {COUNTED} --memcg --json >> pair.json
 """
 
 
@@ -93,15 +91,22 @@ TIMES = tuple(f"-w {writers} -r {readers} --sizes 64K --pipe-size 1M --seconds {
 
 
 def instruction_rows(run: Path) -> list[dict]:
-    """insn_per_pair for each size, from the guest's nanoseconds under icount:
-    the best of ten batches, which no timer tick fell into."""
-    def condition(result: dict) -> str:
-        """What a row of pair.json was measured with, in the words of the report."""
-        return (SIZES[result["size"]] + (f", {result['residue']}B in the pipe" if result["residue"] else "")
+    """insn_per_pair, and insn_under_mutex of its write and of its read, by size."""
+    symbols = Symbols(run / "symbols")
+    rows = []
+    for _, result, window in insns.windows(run, "pair.json"):
+        size = SIZES[result["size"]]
+        more = ((f", {result['residue']}B in the pipe" if result["residue"] else "")
                 + (" memcg" if result["memcg"] else ""))
-
-    return [row("insn_per_pair", "instructions", condition(result), "icount", result["best_ns_per_op"])
-            for result in json_lines(run / "pair.json")]
+        rows.append(insns.sampled("insn_per_pair", "instructions", size + more, window["ops"]))
+        for call in ("write", "read"):
+            held = insns.held(window, lambda address, reads=call == "read":
+                              symbols.function(address).startswith(READER) == reads)
+            if not all(held):
+                raise Failure(f"a {call}() of {size} took no mutex in {run / 'insns.json'}: look at the guest's output "
+                              "beside it")
+            rows.append(insns.sampled("insn_under_mutex", "instructions", f"{size} {call}{more}", held))
+    return sorted(rows, key=lambda one: one["metric"] != "insn_per_pair")
 
 
 def marked_size(mark: str) -> int:
@@ -143,7 +148,8 @@ def counter_rows(run: Path) -> list[dict]:
     """Pages allocated and freed while pipe->mutex was held, and for a stream
     the pages that were allocated at all and how often a write held the mutex."""
     rows = []
-    for name, condition in (("pair", "64KiB {}"), ("pair-memcg", "64KiB {} memcg"), ("pressure", "5w10r pressure")):
+    for name, condition in (("pair", "64KiB {}"), ("pair-memcg", "64KiB {} memcg"), ("pair-large", "1MiB {}"),
+                            ("pressure", "5w10r pressure")):
         path = run / f"{name}.trace"
         [(_, part)] = counters.marked(path)
         for metric, call, event in (("allocs_under_mutex", "write", "mm_page_alloc"),
@@ -186,28 +192,6 @@ def stuck_rows(run: Path) -> list[dict]:
             for result in json_lines(run / "stuck.json")]
 
 
-def section_rows(run: Path) -> list[dict]:
-    """Instructions from taking pipe->mutex to releasing it, by call and size:
-    the trace kernel under icount, with the same events recorded on each side.
-    The median over calls: a timer tick falls into some of them."""
-    rows = []
-    for mark, part in counters.marked(run / "sections.trace"):
-        size = SIZES[marked_size(mark)]
-        for call in ("write", "read"):
-            # A call may take the mutex more than once.
-            lengths: dict[tuple[int, int], float] = {}
-            for section in counters.sections(part, LOCK):
-                if section.syscall == call:
-                    key = (section.pid, section.number)
-                    lengths[key] = lengths.get(key, 0) + section.end - section.begin
-            if not lengths:
-                raise Failure(f"no {call}() of {size} took the mutex in {run / 'sections.trace'}: look at the "
-                              "guest's output beside it")
-            rows.append(row("insn_under_mutex", "instructions", f"{size} {call}", "icount",
-                            statistics.median(lengths.values())))
-    return rows
-
-
 def time_rows(results: list[dict]) -> list[dict]:
     """Throughput and write latency, by writers and readers."""
     rows = []
@@ -238,7 +222,6 @@ MEASUREMENTS = [
     Measurement("pages under the mutex", "trace", COUNTERS, counter_rows),
     Measurement("page faults under the mutex", "trace", FAULTS, fault_rows),
     Measurement("others beside a stuck writer", "trace", STUCK_WRITER, stuck_rows),
-    Measurement("instructions under the mutex", "trace", SECTIONS, section_rows, icount=True),
-    Measurement("instructions per pair", "bench", INSTRUCTIONS, instruction_rows, icount=True),
+    insns.measurement(INSTRUCTIONS, instruction_rows, functions=TAKERS),
     lines.measurement(SHARED),
 ]

@@ -26,19 +26,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "marks.h"
-#include "qemu_plugin.h"
+#define PLUGIN_NAME	"lines"
+#include "common.h"
 
 #define LINE_SHIFT	6
 #define CPUS		64
 #define BUCKETS		(1U << 16)
-/* Of x86-64: above is the kernel */
-#define USER_END	(1ULL << 47)
 
 /* What one operation did with a line */
 struct turn {
@@ -82,20 +76,6 @@ static struct line *bucket[BUCKETS];
 static bool is_open;
 static uint64_t tick_ip;
 static FILE *out;
-
-/* At once: QEMU's own exit handlers would wait for the CPU that is in here */
-static void die(const char *why)
-{
-	fprintf(stderr, "lines: %s\n", why);
-	_exit(1);
-}
-
-static void *allocated(void *p)
-{
-	if (!p)
-		die("out of memory");
-	return p;
-}
 
 /* ---- recording ---- */
 
@@ -338,18 +318,6 @@ static void on_mark(unsigned int cpu, void *mark)
 }
 
 /* ---- what QEMU calls ---- */
-
-/* The mark that an instruction is, or 0 */
-static unsigned int mark_of(const struct qemu_plugin_insn *insn)
-{
-	static const unsigned char bytes[] = { MARK_BYTES };
-	const unsigned char *data = qemu_plugin_insn_data(insn);
-
-	if (qemu_plugin_insn_size(insn) != MARK_SIZE || qemu_plugin_insn_vaddr(insn) >= USER_END ||
-	    memcmp(data, bytes, sizeof(bytes)))
-		return 0;
-	return data[sizeof(bytes)];
-}
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {

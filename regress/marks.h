@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How a program in the guest tells scripts/lines/lines.c what to count. A mark is the
+ * How a program in the guest tells the plugins of scripts/tcg what to count. A mark is the
  * eight-byte nop of x86, "nopl disp32(%rax,%rax,1)", with a displacement that
  * says which one: the last of MARK_BYTES, and the number of the mark.
  *
@@ -10,8 +10,8 @@
  * where there is no plugin it does nothing. Compilers and assemblers pad with
  * this nop, too, but always with a displacement of 0.
  */
-#ifndef LINES_MARKS_H
-#define LINES_MARKS_H
+#ifndef MARKS_H
+#define MARKS_H
 
 #define MARK_BYTES	0x0f, 0x1f, 0x84, 0x00, 'h', 'p', 'l'
 #define MARK_SIZE	8
@@ -31,4 +31,4 @@ enum mark {
 	__asm__ volatile(".byte %c0, %c1, %c2, %c3, %c4, %c5, %c6, %c7" \
 			 : : MARK_EXPAND(MARK_OPERANDS, MARK_BYTES, mark) : "memory")
 
-#endif /* LINES_MARKS_H */
+#endif /* MARKS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What lines.c uses of QEMU's interface for TCG plugins. Debian's QEMU has the
+ * What our plugins use of QEMU's interface for TCG plugins. Debian's QEMU has the
  * interface, but no package has its header, so this declares it anew, from its
  * documentation. It is of version 1, which QEMU 4.2 to 8.2 take; a QEMU that
  * does not says so and does not start.
@@ -25,6 +25,8 @@ struct qemu_plugin_hwaddr;
 /* Whether a callback looks at registers; ours do not */
 enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
 
+enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 };
+
 enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
 
 typedef struct {
@@ -48,6 +50,9 @@ typedef void (*qemu_plugin_mem_cb)(unsigned int cpu, qemu_plugin_meminfo_t info,
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_tb_cb cb);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_plugin_insn_cb cb,
 					    enum qemu_plugin_cb_flags flags, void *data);
+/* Add @imm to the u64 at @ptr each time, without a call */
+void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn, enum qemu_plugin_op op,
+						void *ptr, uint64_t imm);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_plugin_mem_cb cb,
 				      enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw rw,
 				      void *data);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stands in for QEMU, to drive scripts/lines/lines.c by what is read from
+ * Stands in for QEMU, to drive a plugin of scripts/tcg by what is read from
  * standard input, a command a line:
  *
  *   mark CPU N            the instruction that is mark N, in user space
@@ -9,6 +9,7 @@
  *   load CPU IP PA SIZE   an access by the instruction at IP; numbers in hex
  *   store CPU IP PA SIZE
  *   io CPU IP PA SIZE     a store to a device
+ *   run CPU IP N          the instruction at IP, in hex, N times
  *
  * Physical memory is mapped at DIRECT_MAP. Arguments: the number of CPUs, and
  * those of the plugin.
@@ -32,6 +33,7 @@ struct qemu_plugin_insn {
 	void *exec_data;
 	qemu_plugin_mem_cb mem;
 	void *mem_data;
+	uint64_t *count;
 };
 
 struct qemu_plugin_tb {
@@ -64,12 +66,20 @@ void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_
 	insn->exec_data = data;
 }
 
+void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn, enum qemu_plugin_op op,
+						void *ptr, uint64_t imm)
+{
+	if (op != QEMU_PLUGIN_INLINE_ADD_U64 || imm != 1)
+		abort();
+	insn->count = ptr;
+}
+
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_plugin_mem_cb cb,
 				      enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw rw,
 				      void *data)
 {
 	(void)flags;
-	if (rw != QEMU_PLUGIN_MEM_RW)
+	if (!(rw & QEMU_PLUGIN_MEM_W))
 		abort();
 	insn->mem = cb;
 	insn->mem_data = data;
@@ -143,9 +153,11 @@ static void execute(unsigned int cpu, uint64_t va, unsigned int mark, qemu_plugi
 		tb.insn.bytes[sizeof(bytes)] = mark;
 	}
 	on_translation(0, &tb);
-	if ((mark || va == TICK) && tb.insn.exec)
+	if (tb.insn.count)
+		(*tb.insn.count)++;
+	if (tb.insn.exec)
 		tb.insn.exec(cpu, tb.insn.exec_data);
-	if (!mark && va != TICK && tb.insn.mem)
+	if (pa && tb.insn.mem)
 		tb.insn.mem(cpu, info, DIRECT_MAP + pa, tb.insn.mem_data);
 }
 
@@ -167,6 +179,13 @@ int main(int argc, char **argv)
 				return 2;
 			execute(cpu, what[0] == 't' ? TICK : what[0] == 'k' ? KERNEL_TEXT : USER_TEXT,
 				nr, 0, 0);
+			continue;
+		}
+		if (!strcmp(what, "run")) {
+			if (scanf("%lx %u", &ip, &nr) != 2)
+				return 2;
+			while (nr--)
+				execute(cpu, ip, 0, 0, 0);
 			continue;
 		}
 		if (scanf("%lx %lx %u", &ip, &pa, &nr) != 3)

@@ -191,7 +191,7 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
     accel = accelerator(args.accel, probe)
     raw = run_directory(f"{base.name}-{topic.name}-raw")
     rows = counted(topic, compared, tests, accel, raw)
-    boots = (args.boots, 3 * args.boots)
+    boots = (args.boots, 3 * args.boots // 2)
     # Only from the cache: all of them were built by now.
     kernels = [(name, compared[name], image) for config in configs
                for name, image in build_sides(topic, compared, config).items()]
@@ -222,7 +222,7 @@ def main() -> None:
                         help="virtual CPUs of the last timed guests, after 1, 2, 4 and so on (default: %(default)s)")
     parser.add_argument("--timed", action="store_true", help="measure time even where there is no KVM")
     parser.add_argument("--boots", type=at_least(5), default=20,
-                        help="boots a side that time is taken of, and up to three times as many where the intervals "
+                        help="boots a side that time is taken of, and up to half as many more where the intervals "
                              "are wide (default: 20)")
     parser.add_argument("--out", help="where to write (default: results/<base>/<date>)")
     args = parser.parse_args()

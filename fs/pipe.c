@@ -27,7 +27,6 @@
 #include <linux/watch_queue.h>
 #include <linux/sysctl.h>
 #include <linux/sort.h>
-#include <linux/sizes.h>
 
 #include <linux/uaccess.h>
 #include <asm/ioctls.h>
@@ -118,496 +117,60 @@ static inline bool anon_pipe_nonblock(const struct kiocb *iocb)
 		(iocb->ki_flags & IOCB_NOWAIT);
 }
 
-/* The most pages that a call prepares or puts off: those of a default pipe. */
-#define ANON_PIPE_PAGES_MAX	PIPE_DEF_BUFFERS
-
-/* The most that one writer at a time prepares if there is room: 1 MiB. */
-#define ANON_PIPE_PAGES_LARGE	max(SZ_1M / PAGE_SIZE, ANON_PIPE_PAGES_MAX)
-
 /*
- * Pages on their way out of a pipe, owned by the task on whose stack this is.
- * pages[] is valid up to count, and is never initialized beyond: this is on the
- * path of every one-byte read.
+ * Take a page from the cache, or a new one, without reclaim if not @wait. Neither
+ * this nor anon_pipe_put_page() needs pipe->mutex. The xchg() here pairs with the
+ * cmpxchg() there: a reader's loads from a page come before the next writer's
+ * stores to it.
  */
-struct anon_pipe_pages {
-	unsigned int count;
-	struct page *pages[ANON_PIPE_PAGES_MAX];
-};
-
-/*
- * Pages on their way into a pipe, likewise.  Those from @next on have the next
- * @bytes of user data in them, which the iterator is past already; those from
- * @filled to @count are empty.  @faulted says that a copy came out short, and
- * @would_block that there was no room, and the next page could not be had or
- * filled without waiting.  If @merge is not 0, that many bytes are in the next
- * page, which are meant to be merged with what is in the pipe.  @pages is @few,
- * or if the writer @may_grow, an array.  Either has room for @max pages and that
- * of @merge.
- */
-struct anon_pipe_prep {
-	unsigned int next, filled, count, merge, max;
-	bool faulted, would_block, may_grow;
-	size_t bytes;
-	struct page **pages;
-	struct page *few[ANON_PIPE_PAGES_MAX + 1];
-};
-
-static struct page *anon_pipe_prealloc_pop(struct anon_pipe_prealloc *prealloc)
+static struct page *anon_pipe_get_page(struct pipe_inode_info *pipe, bool wait)
 {
-	if (!prealloc->count)
-		return NULL;
+	gfp_t gfp = GFP_HIGHUSER | __GFP_ACCOUNT;
 
-	prealloc->count--;
-
-	return prealloc->pages[prealloc->count];
-}
-
-/* Push a page to the prealloc pool. Returns true if added, false if full. */
-static bool anon_pipe_prealloc_push(struct anon_pipe_prealloc *prealloc,
-				    struct page *page)
-{
-	if (prealloc->count >= PIPE_PREALLOC_MAX)
-		return false;
-	prealloc->pages[prealloc->count++] = page;
-	return true;
-}
-
-/*
- * Pages of larger writes have a cache of their own, pipe->spare_page[], whose
- * users do not need pipe->mutex to take them.  Smaller writes should not pay
- * for that: they go on with pipe->prealloc, which needs no atomics.
- */
-static inline bool anon_pipe_wants_spares(size_t len)
-{
-	return len >= PAGE_SIZE;
-}
-
-/* pipe->mutex need not be held.  Only those who hold it add pages. */
-static struct page *anon_pipe_take_spare(struct pipe_inode_info *pipe)
-{
 	for (int i = 0; i < ARRAY_SIZE(pipe->spare_page); i++) {
-		struct page *page;
+		struct page *page = READ_ONCE(pipe->spare_page[i]);
 
-		/* The xchg() would take the cache line from others for nothing. */
-		if (!atomic_long_read(&pipe->spare_page[i]))
-			continue;
-		/* Pairs with the release in anon_pipe_put_spare(). */
-		page = (struct page *)atomic_long_xchg(&pipe->spare_page[i], 0);
+		if (page)
+			page = xchg(&pipe->spare_page[i], NULL);
 		if (page)
 			return page;
 	}
 
-	return NULL;
-}
-
-/* Free what is not kept, after pipe->mutex was dropped. */
-static void anon_pipe_free_pages(struct page **pages, unsigned int count)
-{
-	/* A batch does not pay for a page or two. */
-	if (count > 2) {
-		release_pages(pages, count);
-		return;
-	}
-	while (count)
-		put_page(pages[--count]);
-}
-
-/* The free slots, as far as can be seen without pipe->mutex. */
-static unsigned int anon_pipe_room(const struct pipe_inode_info *pipe)
-{
-	union pipe_index idx = { .head_tail = READ_ONCE(pipe->head_tail) };
-	unsigned int used = pipe_occupancy(idx.head, idx.tail);
-	unsigned int max_usage = READ_ONCE(pipe->max_usage);
-
-	return used < max_usage ? max_usage - used : 0;
-}
-
-/*
- * If not @wait, there is no reclaim, nor for the memory cgroup.  That is not
- * worth a warning, as the page is asked for again.
- */
-static struct page *anon_pipe_alloc_page(bool wait)
-{
-	gfp_t gfp = GFP_HIGHUSER | __GFP_ACCOUNT;
-
 	if (!wait)
 		gfp = (gfp & ~__GFP_DIRECT_RECLAIM) | __GFP_NOWARN;
-
 	return alloc_page(gfp);
 }
 
-static struct page *anon_pipe_new_page(struct pipe_inode_info *pipe, bool wait)
+/* Cache a page, or free it if the cache is full or there are other references. */
+static void anon_pipe_put_page(struct pipe_inode_info *pipe,
+			       struct page *page)
 {
-	struct page *page = anon_pipe_take_spare(pipe);
-
-	return page ?: anon_pipe_alloc_page(wait);
-}
-
-/*
- * How many pages a write may put into @pipe, which has @room for so many now, as
- * far as can be seen without pipe->mutex.  One that does not block can use the
- * free slots and no more, so that trying to write to a full pipe costs next to
- * nothing.  A blocking write goes on until everything is written, whatever there
- * is room for right now; but it may sleep for long with what there is no room
- * for, so that is limited.
- */
-static unsigned int anon_pipe_usable(const struct pipe_inode_info *pipe,
-				     const struct kiocb *iocb, unsigned int room)
-{
-	if (!READ_ONCE(pipe->readers))
-		return 0;
-	if (anon_pipe_nonblock(iocb))
-		return room;
-
-	return max(room, min(READ_ONCE(pipe->max_usage), ANON_PIPE_PAGES_MAX));
-}
-
-/*
- * A write that fits has to go into the pipe under one hold of pipe->mutex, so
- * what is not prepared before that is copied with it held.  That is why a
- * writer may prepare more than ANON_PIPE_PAGES_MAX; but only one at a time, or
- * else each of many would have pages for the same free slots.
- */
-static void anon_pipe_grow_prep(struct pipe_inode_info *pipe,
-				struct anon_pipe_prep *prep, unsigned int max)
-{
-	struct page **pages;
-
-	if (atomic_read(&pipe->large_prep) || atomic_xchg(&pipe->large_prep, 1))
-		return;
-
-	/* Without the array, more is copied under the mutex: not worth a wait. */
-	pages = kmalloc_objs(*pages, max + 1,
-			     GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN);
-	if (!pages) {
-		atomic_set(&pipe->large_prep, 0);
-		return;
-	}
-	memcpy(pages, prep->few, prep->count * sizeof(*pages));
-	prep->pages = pages;
-	prep->max = max;
-}
-
-/* Let another writer do that. */
-static void anon_pipe_end_large_prep(struct pipe_inode_info *pipe,
-				     struct anon_pipe_prep *prep)
-{
-	atomic_set(&pipe->large_prep, 0);
-	kfree(prep->pages);
-}
-
-/*
- * Before a writer sleeps or gives way: give back the array, and if somebody
- * else has taken the room, what it would not have prepared if there had been
- * none.
- */
-static void anon_pipe_trim_prep(struct pipe_inode_info *pipe,
-				struct anon_pipe_prep *prep,
-				struct iov_iter *from)
-{
-	unsigned int keep = prep->next + ANON_PIPE_PAGES_MAX + !!prep->merge;
-
-	if (prep->filled > keep) {
-		size_t bytes = prep->merge + ANON_PIPE_PAGES_MAX * PAGE_SIZE;
-
-		iov_iter_revert(from, prep->bytes - bytes);
-		prep->bytes = bytes;
-		prep->filled = keep;
-	}
-	if (prep->count > keep) {
-		anon_pipe_free_pages(prep->pages + keep, prep->count - keep);
-		prep->count = keep;
-	}
-	if (prep->pages != prep->few) {
-		prep->filled -= prep->next;
-		prep->count -= prep->next;
-		memcpy(prep->few, prep->pages + prep->next,
-		       prep->count * sizeof(prep->few[0]));
-		anon_pipe_end_large_prep(pipe, prep);
-		prep->pages = prep->few;
-		prep->max = ANON_PIPE_PAGES_MAX;
-		prep->next = 0;
-	}
-	prep->may_grow = false;
-}
-
-/* In the end, give back what is left, after pipe->mutex was dropped. */
-static void anon_pipe_end_prep(struct pipe_inode_info *pipe,
-			       struct anon_pipe_prep *prep,
-			       struct iov_iter *from)
-{
-	if (unlikely(prep->bytes))
-		iov_iter_revert(from, prep->bytes);
-	anon_pipe_free_pages(prep->pages + prep->next, prep->count - prep->next);
-	if (unlikely(prep->pages != prep->few))
-		anon_pipe_end_large_prep(pipe, prep);
-}
-
-/*
- * Whether a write may give up pipe->mutex before the pipe is full, to prepare
- * more, with @len bytes left to be written.  That is decided under the mutex:
- * what there is room for goes into the pipe under one hold, and so does what a
- * write can have that does not block.  One that has to wait for room has others
- * in between in any case.
- */
-static bool anon_pipe_may_split(const struct pipe_inode_info *pipe,
-				const struct kiocb *iocb, size_t len)
-{
-	unsigned int used = pipe_occupancy(pipe->head, pipe->tail);
-
-	return used + DIV_ROUND_UP(len, PAGE_SIZE) > pipe->max_usage &&
-	       !anon_pipe_nonblock(iocb);
-}
-
-/*
- * Whether a writer has prepared more, or would if there were room.  If not, and
- * something is left, anon_pipe_write() finds out why.
- */
-static bool anon_pipe_can_prepare(const struct anon_pipe_prep *prep)
-{
-	return (prep->bytes || prep->would_block) && !prep->faulted;
-}
-
-/*
- * The buffer that the first @odd bytes of a write are merged with, or NULL.
- * Under pipe->mutex; the pipe is not empty.
- */
-static struct pipe_buffer *anon_pipe_merge_buf(const struct pipe_inode_info *pipe,
-					       unsigned int odd)
-{
-	struct pipe_buffer *buf = pipe_buf(pipe, pipe->head - 1);
-
-	if ((buf->flags & PIPE_BUF_FLAG_CAN_MERGE) &&
-	    buf->offset + buf->len + odd <= PAGE_SIZE)
-		return buf;
-
-	return NULL;
-}
-
-/*
- * Whether they will be merged, of a write of @len bytes.  That takes a look at a
- * buffer, and only pipe->mutex keeps the array of buffers where it is.  While
- * somebody else has the mutex, there is no telling.  That is not worth waiting
- * for if there is room for the write in any case: one that is not merged is not
- * wrong, it only takes a slot more.
- */
-static bool anon_pipe_will_merge(struct pipe_inode_info *pipe, unsigned int odd,
-				 size_t len)
-{
-	union pipe_index idx = { .head_tail = READ_ONCE(pipe->head_tail) };
-	unsigned int used = pipe_occupancy(idx.head, idx.tail);
-	bool ret;
-
-	if (!used)
-		return false;
-	if (!mutex_trylock(&pipe->mutex)) {
-		if (used + DIV_ROUND_UP(len, PAGE_SIZE) <= READ_ONCE(pipe->max_usage))
-			return false;
-		mutex_lock(&pipe->mutex);
-	}
-	ret = pipe->readers && !pipe_is_empty(pipe) &&
-	      anon_pipe_merge_buf(pipe, odd);
-	mutex_unlock(&pipe->mutex);
-	return ret;
-}
-
-/*
- * Under pipe->mutex: whether a write has not prepared all that there is room
- * for, because there was less when it looked, or no memory, or another writer
- * had large_prep.
- */
-static bool anon_pipe_missed_room(const struct pipe_inode_info *pipe,
-				  const struct anon_pipe_prep *prep)
-{
-	unsigned int used = pipe_occupancy(pipe->head, pipe->tail);
-	unsigned int slots = prep->filled - !!prep->merge;
-	unsigned int max = prep->max;
-
-	if (prep->pages == prep->few && !atomic_read(&pipe->large_prep))
-		max = ANON_PIPE_PAGES_LARGE;
-
-	return slots < max && used + slots < pipe->max_usage &&
-	       pipe->readers && !prep->faulted;
-}
-
-/*
- * Do as much as possible of a write of a page or more before it takes
- * pipe->mutex: get pages, and copy user data into them.  An allocation charges
- * a memory cgroup and may reclaim, a copy may fault and wait for I/O or for
- * another task, and everybody else on this pipe would wait for that.
- *
- * Nothing here is binding.  The pipe is looked at without the mutex, so what
- * is seen may be out of date by the time the mutex is taken, and
- * anon_pipe_write() copes with any number of prepared pages, none included.
- * It is also what reports -EPIPE, -EAGAIN, -ENOMEM and -EFAULT, as it always
- * did: what fails here is left to it, and it comes to the same point if it gets
- * that far.  All this has to do is to guess right often, and cheaply.
- *
- * Until what there is room for is in the pipe, nothing is waited for but that:
- * the rest may take for ever, or may only come when a reader had the first of
- * it, and without room a writer sleeps interruptibly.  So what is beyond is
- * allocated without reclaim, and copied without page faults.  Where that fails,
- * it is left alone until there is room: if the memory has failed, each time is
- * a machine check.  What is merged needs no room.
- *
- * @odd is how many bytes from the start may be merged, 0 if none.  @room is what
- * there is at least: who gives up the mutex although there is a slot has to come
- * back with a page for it, or others could be faster each time.
- */
-static void anon_pipe_prepare(struct pipe_inode_info *pipe,
-			      struct anon_pipe_prep *prep,
-			      const struct kiocb *iocb, struct iov_iter *from,
-			      unsigned int odd, unsigned int room)
-{
-	size_t len = iov_iter_count(from);
-	bool merge = odd && anon_pipe_will_merge(pipe, odd, len);
-	unsigned int want, usable;
-
-	room = max(room, anon_pipe_room(pipe));
-
-	/* Pages that were prepared before this writer had to wait */
-	if (prep->next) {
-		prep->filled -= prep->next;
-		prep->count -= prep->next;
-		memmove(prep->pages, prep->pages + prep->next,
-			prep->count * sizeof(prep->pages[0]));
-		prep->next = 0;
+	for (int i = 0; page_count(page) == 1 && i < ARRAY_SIZE(pipe->spare_page); i++) {
+		if (!READ_ONCE(pipe->spare_page[i]) &&
+		    !cmpxchg(&pipe->spare_page[i], NULL, page))
+			return;
 	}
 
-	/* What is merged has a page of its own, but no slot. */
-	want = prep->filled - !!prep->merge +
-	       DIV_ROUND_UP(merge ? len - odd : len, PAGE_SIZE);
-	want = min3(want, READ_ONCE(pipe->max_usage), ANON_PIPE_PAGES_LARGE);
-	usable = anon_pipe_usable(pipe, iocb, room);
-	if (prep->may_grow && min(want, usable) > prep->max)
-		anon_pipe_grow_prep(pipe, prep, want);
-	want = min3(want, usable, prep->max) + (merge || prep->merge);
-	/* What has faulted is not touched again, but by anon_pipe_write(). */
-	while (prep->filled < want && !prep->faulted) {
-		size_t chunk = merge ? odd : min(iov_iter_count(from), PAGE_SIZE);
-		bool wait = merge || prep->filled - !!prep->merge < room;
-		struct page *page;
-		size_t copied;
-
-		if (!wait && prep->would_block)
-			break;
-
-		/* Until it is known better */
-		prep->would_block = !wait;
-		if (prep->filled == prep->count) {
-			/* Merging takes none, but the rest does if there is room. */
-			page = anon_pipe_new_page(pipe, wait && (!merge || room));
-			if (!page)
-				break;
-			prep->pages[prep->count++] = page;
-		}
-
-		page = prep->pages[prep->filled];
-		if (wait)
-			copied = copy_page_from_iter(page, 0, chunk, from);
-		else
-			copied = copy_folio_from_iter_atomic(page_folio(page), 0,
-							     chunk, from);
-		if (unlikely(copied < chunk)) {
-			iov_iter_revert(from, copied);
-			prep->faulted = wait;
-			break;
-		}
-		prep->would_block = false;
-		prep->filled++;
-		prep->bytes += copied;
-		if (merge) {
-			prep->merge = odd;
-			merge = false;
-		}
-	}
+	put_page(page);
 }
 
-/*
- * A write of less than a page is merged as a whole, or needs one page.  Which
- * of them is known with pipe->mutex held, so its data are copied there; but it
- * should not be the first to see that pipe->prealloc is empty.  One that is about
- * to sleep does not @wait for it.
- */
-static void anon_pipe_prefill(struct pipe_inode_info *pipe,
-			      struct anon_pipe_prep *prep,
-			      const struct kiocb *iocb, bool wait)
+/* The same for pages that are linked through page->lru */
+static void anon_pipe_put_list(struct pipe_inode_info *pipe,
+			       struct list_head *pages)
 {
-	if (prep->count || !anon_pipe_usable(pipe, iocb, anon_pipe_room(pipe)))
-		return;
+	struct page *page, *next;
 
-	prep->pages = prep->few;
-	prep->few[0] = anon_pipe_new_page(pipe, wait);
-	if (prep->few[0])
-		prep->count = 1;
-}
-
-/* A page for what is not prepared, under pipe->mutex. */
-static struct page *anon_pipe_get_page(struct pipe_inode_info *pipe,
-				       struct anon_pipe_prep *prep)
-{
-	struct page *page;
-
-	if (prep->count > prep->filled)
-		return prep->pages[--prep->count];
-
-	page = anon_pipe_prealloc_pop(&pipe->prealloc);
-	if (page)
-		return page;
-
-	return anon_pipe_new_page(pipe, true);
-}
-
-/* Under pipe->mutex, or else two could put pages into the same slot. */
-static bool anon_pipe_put_spare(struct pipe_inode_info *pipe, struct page *page)
-{
-	for (int i = 0; i < ARRAY_SIZE(pipe->spare_page); i++) {
-		if (!atomic_long_read(&pipe->spare_page[i])) {
-			/*
-			 * What was read from the page comes before what the
-			 * writer stores there who finds it.  Pairs with the
-			 * xchg() in anon_pipe_take_spare().  Not just
-			 * smp_store_release(): that could be lost where xchg()
-			 * is a load and a store under a lock.
-			 */
-			atomic_long_set_release(&pipe->spare_page[i],
-						(unsigned long)page);
-			return true;
-		}
-	}
-
-	return false;
-}
-
-/*
- * Keep @page for another write, under pipe->mutex: with the spare pages if a
- * write had it that takes these.  Returns false if it cannot be kept.
- */
-static inline bool anon_pipe_cache_page(struct pipe_inode_info *pipe,
-					struct page *page, bool spare)
-{
-	if (page_count(page) != 1)
-		return false;
-	if (spare)
-		return anon_pipe_put_spare(pipe, page);
-
-	return anon_pipe_prealloc_push(&pipe->prealloc, page);
-}
-
-/* Keep what a writer has left, under pipe->mutex. */
-static void anon_pipe_cache_pages(struct pipe_inode_info *pipe,
-				  struct anon_pipe_prep *prep, bool spares)
-{
-	while (prep->count > prep->next &&
-	       anon_pipe_cache_page(pipe, prep->pages[prep->count - 1], spares))
-		prep->count--;
+	list_for_each_entry_safe(page, next, pages, lru)
+		anon_pipe_put_page(pipe, page);
+	INIT_LIST_HEAD(pages);
 }
 
 static void anon_pipe_buf_release(struct pipe_inode_info *pipe,
 				  struct pipe_buffer *buf)
 {
-	if (!anon_pipe_cache_page(pipe, buf->page, buf->flags & PIPE_BUF_FLAG_SPARE))
-		put_page(buf->page);
+	struct page *page = buf->page;
+
+	anon_pipe_put_page(pipe, page);
 }
 
 static bool anon_pipe_buf_try_steal(struct pipe_inode_info *pipe,
@@ -698,37 +261,18 @@ static inline bool pipe_readable(const struct pipe_inode_info *pipe)
 	return !pipe_empty(idx.head, idx.tail) || !writers;
 }
 
-/*
- * Release a buffer that anon_pipe_read() has emptied.  A page that is not kept
- * goes to @drained, to be freed without pipe->mutex; only when that is full
- * too is it freed here.
- */
-static inline void anon_pipe_drain_buf(struct pipe_inode_info *pipe,
-				       struct pipe_buffer *buf,
-				       struct anon_pipe_pages *drained)
-{
-	struct page *page = buf->page;
-
-	if (buf->ops != &anon_pipe_buf_ops) {
-		pipe_buf_release(pipe, buf);
-		return;
-	}
-
-	buf->ops = NULL;
-	if (anon_pipe_cache_page(pipe, page, buf->flags & PIPE_BUF_FLAG_SPARE))
-		return;
-	if (drained->count < ANON_PIPE_PAGES_MAX)
-		drained->pages[drained->count++] = page;
-	else
-		put_page(page);
-}
-
 static inline unsigned int pipe_update_tail(struct pipe_inode_info *pipe,
 					    struct pipe_buffer *buf,
 					    unsigned int tail,
-					    struct anon_pipe_pages *drained)
+					    struct list_head *drained)
 {
-	anon_pipe_drain_buf(pipe, buf, drained);
+	/* If nobody else has the page, page->lru is ours: put it after unlock. */
+	if (buf->ops == &anon_pipe_buf_ops && page_count(buf->page) == 1) {
+		list_add(&buf->page->lru, drained);
+		buf->ops = NULL;
+	} else {
+		pipe_buf_release(pipe, buf);
+	}
 
 	/*
 	 * If the pipe has a watch_queue, we need additional protection
@@ -754,6 +298,32 @@ static inline unsigned int pipe_update_tail(struct pipe_inode_info *pipe,
 	return tail;
 }
 
+/*
+ * Fault in the memory that a read goes to. Drop pipe->mutex for that, as it may
+ * take long, and let others have the room and the data. Returns whether
+ * somebody else has read meanwhile.
+ */
+static noinline bool anon_pipe_fault_in(struct pipe_inode_info *pipe,
+					const struct iov_iter *to,
+					bool wake_writer, bool wake_next_reader)
+{
+	const struct pipe_buffer *buf = pipe_buf(pipe, pipe->tail);
+	unsigned int tail = pipe->tail, offset = buf->offset, i = tail;
+	size_t avail = 0;
+
+	while (!pipe_empty(pipe->head, i) && avail < iov_iter_count(to))
+		avail += pipe_buf(pipe, i++)->len;
+	mutex_unlock(&pipe->mutex);
+	if (wake_writer)
+		wake_up_interruptible_sync_poll(&pipe->wr_wait, EPOLLOUT | EPOLLWRNORM);
+	if (wake_next_reader)
+		wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
+	/* More may be merged with the first buffer meanwhile. */
+	fault_in_iov_iter_writeable(to, max(avail, PAGE_SIZE));
+	mutex_lock(&pipe->mutex);
+	return pipe->tail != tail || pipe_buf(pipe, tail) != buf || buf->offset != offset;
+}
+
 static ssize_t
 anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 {
@@ -761,7 +331,8 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 	struct file *filp = iocb->ki_filp;
 	struct pipe_inode_info *pipe = filp->private_data;
 	bool wake_writer = false, wake_next_reader = false;
-	struct anon_pipe_pages drained __uninitialized; /* but for count */
+	bool nofault = true, overtaken;
+	LIST_HEAD(drained);
 	ssize_t ret;
 
 	/* Null read succeeds. */
@@ -769,7 +340,6 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 		return 0;
 
 	ret = 0;
-	drained.count = 0;
 	mutex_lock(&pipe->mutex);
 
 	/*
@@ -831,7 +401,22 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 				break;
 			}
 
-			written = copy_page_to_iter(buf->page, buf->offset, chars, to);
+			written = likely(nofault) ?
+				copy_page_to_iter_nofault(buf->page, buf->offset, chars, to) :
+				copy_page_to_iter(buf->page, buf->offset, chars, to);
+			if (unlikely(written < chars) && nofault) {
+				iov_iter_revert(to, written);
+				nofault = false;
+				overtaken = anon_pipe_fault_in(pipe, to, wake_writer,
+							       wake_next_reader);
+				wake_writer = false;
+				wake_next_reader = false;
+				/* What a read returns is contiguous. */
+				if (overtaken && ret)
+					break;
+				continue;
+			}
+			nofault = true;
 			if (unlikely(written < chars)) {
 				if (!ret)
 					ret = -EFAULT;
@@ -867,11 +452,7 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 			break;
 		}
 		mutex_unlock(&pipe->mutex);
-		/* Nobody makes anonymous buffers of length 0, but if so: */
-		if (unlikely(drained.count)) {
-			anon_pipe_free_pages(drained.pages, drained.count);
-			drained.count = 0;
-		}
+		anon_pipe_put_list(pipe, &drained);
 		/*
 		 * We only get here if we didn't actually read anything.
 		 *
@@ -890,16 +471,14 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 		wake_next_reader = false;
 	mutex_unlock(&pipe->mutex);
 
-	/* Before a writer is woken, who is about to need pages. */
-	if (drained.count)
-		anon_pipe_free_pages(drained.pages, drained.count);
-
 	if (wake_writer)
 		wake_up_interruptible_sync_poll(&pipe->wr_wait, EPOLLOUT | EPOLLWRNORM);
 	if (wake_next_reader)
 		wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
 	if (unlikely(READ_ONCE(pipe->fasync_writers)))
 		kill_fasync(&pipe->fasync_writers, SIGIO, POLL_OUT);
+	/* Last, as a writer may wait for the room. */
+	anon_pipe_put_list(pipe, &drained);
 	return ret;
 }
 
@@ -917,61 +496,125 @@ static inline int is_packetized(struct file *file)
 	return (file->f_flags & O_DIRECT) != 0;
 }
 
-/* All flags of a new buffer: what its slot had before must not remain. */
-static inline unsigned int anon_pipe_buf_flags(struct file *file, bool spares)
-{
-	unsigned int flags = is_packetized(file) ? PIPE_BUF_FLAG_PACKET :
-						   PIPE_BUF_FLAG_CAN_MERGE;
+/* What a write has prepared. The iterator is past the data in @pages. */
+struct anon_pipe_prep {
+	struct list_head pages;	/* @nr pages with the next @bytes */
+	struct page *empty;	/* a page without data */
+	size_t bytes;
+	unsigned int nr;
+	unsigned int odd;	/* bytes of the first page, if to be merged */
+	unsigned int room;	/* there is more to prepare if there is more room */
+	bool locked;		/* the rest is copied with pipe->mutex held */
+};
 
-	return spares ? flags | PIPE_BUF_FLAG_SPARE : flags;
+/* How many slots are free. Without pipe->mutex, this may be out of date. */
+static unsigned int anon_pipe_room(const struct pipe_inode_info *pipe)
+{
+	union pipe_index idx = { .head_tail = READ_ONCE(pipe->head_tail) };
+	unsigned int used = pipe_occupancy(idx.head, idx.tail);
+	unsigned int max_usage = READ_ONCE(pipe->max_usage);
+
+	return used < max_usage ? max_usage - used : 0;
+}
+
+/* Whether @odd bytes would be merged with the last buffer, as it is now */
+static bool anon_pipe_may_merge(struct pipe_inode_info *pipe, unsigned int odd)
+{
+	const struct pipe_buffer *buf;
+
+	/* That keeps pipe_resize_ring() from freeing it. */
+	guard(spinlock_irq)(&pipe->rd_wait.lock);
+	buf = pipe_buf(pipe, READ_ONCE(pipe->head) - 1);
+	/* Without pipe->mutex, this may change before the write has it. */
+	return data_race(!pipe_is_empty(pipe) && (buf->flags & PIPE_BUF_FLAG_CAN_MERGE) &&
+			 buf->offset + buf->len + odd <= PAGE_SIZE);
 }
 
 /*
- * Merge the first prepared bytes with what is in @buf, under pipe->mutex.
- * Their page is empty then: it goes to the empty ones.  Returns how many bytes.
+ * Allocate pages for a write and copy its data before it takes pipe->mutex: both
+ * may take long, and everybody else on the pipe would wait. Nothing here has to
+ * succeed. anon_pipe_write() does the rest, and reports errors.
+ *
+ * What is beyond the @room free slots is only copied if that needs no wait: its
+ * memory may come late, or only after somebody has read the data before it, and a
+ * writer without room has to heed signals. The @odd bytes, if they can be merged,
+ * need no slot.
+ *
+ * A write of less than a page is merged, or needs one page. It copies its data
+ * with the mutex held, when it knows which.
  */
-static noinline unsigned int
-anon_pipe_merge_page(struct pipe_buffer *buf, struct anon_pipe_prep *prep)
+static void anon_pipe_prepare(struct pipe_inode_info *pipe,
+			      struct anon_pipe_prep *prep,
+			      const struct kiocb *iocb, struct iov_iter *from,
+			      unsigned int odd, unsigned int room)
 {
-	struct page *page = prep->pages[prep->next];
-	unsigned int odd = prep->merge;
+	/* What does not block cannot use more than the free slots. */
+	unsigned int want = anon_pipe_nonblock(iocb) ? room : READ_ONCE(pipe->max_usage);
 
-	memcpy_page(buf->page, buf->offset + buf->len, page, 0, odd);
-	prep->bytes -= odd;
-	prep->merge = 0;
-	prep->filled--;
-	memmove(prep->pages + prep->next, prep->pages + prep->next + 1,
-		(prep->filled - prep->next) * sizeof(prep->pages[0]));
-	prep->pages[prep->filled] = page;
-	return odd;
+	prep->room = UINT_MAX;
+	if (!READ_ONCE(pipe->readers))
+		return;
+
+	if (prep->locked) {
+		if (want && !prep->empty && !READ_ONCE(pipe->spare_page[0]) &&
+		    !READ_ONCE(pipe->spare_page[1]))
+			prep->empty = anon_pipe_get_page(pipe, true);
+		return;
+	}
+
+	if (odd && (prep->bytes || !anon_pipe_may_merge(pipe, odd)))
+		odd = 0;
+	want = min(want + (odd || prep->odd), PIPE_DEF_BUFFERS);
+
+	while (prep->nr < want && iov_iter_count(from)) {
+		size_t len = odd ?: min(iov_iter_count(from), PAGE_SIZE);
+		bool wait = odd || prep->nr - !!prep->odd < room;
+		struct page *page = prep->empty;
+		size_t copied = 0;
+
+		prep->empty = NULL;
+		if (!page)
+			page = anon_pipe_get_page(pipe, wait);
+		if (page)
+			copied = wait ? copy_page_from_iter(page, 0, len, from) :
+				 copy_folio_from_iter_atomic(page_folio(page), 0, len, from);
+		if (unlikely(copied < len)) {
+			iov_iter_revert(from, copied);
+			if (page)
+				anon_pipe_put_page(pipe, page);
+			prep->locked = wait;
+			break;
+		}
+
+		list_add_tail(&page->lru, &prep->pages);
+		prep->bytes += len;
+		prep->nr++;
+		prep->odd += odd;
+		odd = 0;
+	}
+
+	if (prep->nr < PIPE_DEF_BUFFERS && iov_iter_count(from) && !prep->locked)
+		prep->room = room;
 }
 
-/*
- * Put prepared pages into the ring, under pipe->mutex, as long as there is room
- * for them.  There is for one.  Returns the length of the data in them.
- * Inlined, it would take the registers of smaller writes.
- */
-static noinline size_t anon_pipe_link_pages(struct pipe_inode_info *pipe,
-					    struct anon_pipe_prep *prep,
-					    unsigned int flags)
+/* Take the next page, with @len bytes in it, or if @len is 0, an empty one. */
+static struct page *anon_pipe_next_page(struct pipe_inode_info *pipe,
+					struct anon_pipe_prep *prep, size_t *len)
 {
-	unsigned int head = pipe->head;
-	size_t bytes = prep->bytes;
+	struct page *page = prep->empty;
 
-	do {
-		struct pipe_buffer *buf = pipe_buf(pipe, head++);
+	*len = prep->odd ?: min(prep->bytes, PAGE_SIZE);
+	if (!*len) {
+		prep->empty = NULL;
+		return page ?: anon_pipe_get_page(pipe, true);
+	}
 
-		buf->page = prep->pages[prep->next++];
-		buf->ops = &anon_pipe_buf_ops;
-		buf->offset = 0;
-		buf->len = prep->merge ?: min(prep->bytes, PAGE_SIZE);
-		buf->flags = flags;
-		prep->merge = 0;
-		prep->bytes -= buf->len;
-	} while (prep->bytes && !pipe_full(head, pipe->tail, pipe->max_usage));
-
-	pipe->head = head;
-	return bytes - prep->bytes;
+	page = list_first_entry(&prep->pages, struct page, lru);
+	list_del(&page->lru);
+	prep->bytes -= *len;
+	prep->nr--;
+	prep->odd = 0;
+	return page;
 }
 
 /* Done while waiting without holding the pipe lock - thus the READ_ONCE() */
@@ -990,14 +633,18 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 	struct file *filp = iocb->ki_filp;
 	struct pipe_inode_info *pipe = filp->private_data;
 	unsigned int head;
-	ssize_t ret = 0, told = 0;
+	ssize_t ret = 0;
 	size_t total_len = iov_iter_count(from);
-	bool spares = anon_pipe_wants_spares(total_len);
 	ssize_t chars;
-	bool was_empty = false, full;
+	bool was_empty = false;
 	bool wake_next_writer = false;
-	bool split = false;
-	struct anon_pipe_prep prep __uninitialized; /* but for its counts */
+	bool full, split;
+	unsigned int room;
+	size_t copied;
+	struct anon_pipe_prep prep = {
+		.pages = LIST_HEAD_INIT(prep.pages),
+		.locked = total_len < PAGE_SIZE,
+	};
 
 	/*
 	 * Reject writing to watch queue pipes before the point where we lock
@@ -1016,33 +663,12 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 		return 0;
 
 	chars = total_len & (PAGE_SIZE - 1);
-	prep.next = 0;
-	prep.filled = 0;
-	prep.count = 0;
-	prep.bytes = 0;
-	if (spares) {
-		prep.pages = prep.few;
-		prep.max = ANON_PIPE_PAGES_MAX;
-		prep.may_grow = true;
-		prep.faulted = false;
-		prep.would_block = false;
-		prep.merge = 0;
-		anon_pipe_prepare(pipe, &prep, iocb, from, chars, 0);
-	} else if (!READ_ONCE(pipe->prealloc.count)) {
-		anon_pipe_prefill(pipe, &prep, iocb, true);
-	}
-
+	anon_pipe_prepare(pipe, &prep, iocb, from, chars, anon_pipe_room(pipe));
 	mutex_lock(&pipe->mutex);
-
-	/*
-	 * A writer who waits for the mutex often waits for a reader who makes
-	 * room. There is nothing of this write in the pipe yet that others must
-	 * not come behind: let it prepare for that room, too, once.
-	 */
-	if (spares && iov_iter_count(from) && anon_pipe_missed_room(pipe, &prep)) {
+	/* There may be more room by now, and nothing is written yet. */
+	while (unlikely(prep.room < (room = anon_pipe_room(pipe)))) {
 		mutex_unlock(&pipe->mutex);
-		anon_pipe_prepare(pipe, &prep, iocb, from,
-				  prep.bytes ? 0 : chars, 0);
+		anon_pipe_prepare(pipe, &prep, iocb, from, chars, room);
 		mutex_lock(&pipe->mutex);
 	}
 
@@ -1063,24 +689,23 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 	 */
 	head = pipe->head;
 	was_empty = pipe_empty(head, pipe->tail);
-	if (chars && !was_empty && (!prep.bytes || prep.merge)) {
-		struct pipe_buffer *buf = anon_pipe_merge_buf(pipe, chars);
+	if (chars && !was_empty && (prep.odd || !prep.bytes)) {
+		struct pipe_buffer *buf = pipe_buf(pipe, head - 1);
+		int offset = buf->offset + buf->len;
 
-		if (buf) {
+		if ((buf->flags & PIPE_BUF_FLAG_CAN_MERGE) &&
+		    offset + chars <= PAGE_SIZE) {
 			ret = pipe_buf_confirm(pipe, buf);
 			if (ret)
 				goto out;
 
-			if (prep.bytes) {
-				ret = anon_pipe_merge_page(buf, &prep);
-			} else {
-				ret = copy_page_from_iter(buf->page,
-							  buf->offset + buf->len,
-							  chars, from);
-				if (unlikely(ret < chars)) {
-					ret = -EFAULT;
-					goto out;
-				}
+			ret = chars;
+			if (prep.odd) {
+				prep.empty = anon_pipe_next_page(pipe, &prep, &copied);
+				memcpy_page(buf->page, offset, prep.empty, 0, chars);
+			} else if (copy_page_from_iter(buf->page, offset, chars, from) < chars) {
+				ret = -EFAULT;
+				goto out;
 			}
 
 			buf->len += ret;
@@ -1089,10 +714,9 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 		}
 	}
 
-	/* If the next copy faults, there is nothing to give way for. */
-	if (spares && anon_pipe_can_prepare(&prep))
-		split = anon_pipe_may_split(pipe, iocb,
-					    prep.bytes + iov_iter_count(from));
+	/* A write that fits, or does not block, is not mixed with others. */
+	split = !anon_pipe_nonblock(iocb) && room <
+		DIV_ROUND_UP(prep.bytes + iov_iter_count(from), PAGE_SIZE);
 
 	for (;;) {
 		if (!pipe->readers) {
@@ -1105,33 +729,25 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 
 		head = pipe->head;
 		full = pipe_full(head, pipe->tail, pipe->max_usage);
-		if (!full && prep.bytes) {
-			ret += anon_pipe_link_pages(pipe, &prep,
-						    anon_pipe_buf_flags(filp, spares));
-			if (!prep.bytes && !iov_iter_count(from))
-				break;
-			continue;
-		}
-
-		if (!full && !split) {
+		if (!full && (prep.bytes || prep.locked || !split)) {
 			struct pipe_buffer *buf;
 			struct page *page;
-			int copied;
 
-			page = anon_pipe_get_page(pipe, &prep);
+			page = anon_pipe_next_page(pipe, &prep, &copied);
 			if (unlikely(!page)) {
 				if (!ret)
 					ret = -ENOMEM;
 				break;
 			}
 
-			copied = copy_page_from_iter(page, 0, PAGE_SIZE, from);
-			if (unlikely(copied < PAGE_SIZE && iov_iter_count(from))) {
-				if (!anon_pipe_cache_page(pipe, page, spares))
-					put_page(page);
-				if (!ret)
-					ret = -EFAULT;
-				break;
+			if (!copied) {
+				copied = copy_page_from_iter(page, 0, PAGE_SIZE, from);
+				if (unlikely(copied < PAGE_SIZE && iov_iter_count(from))) {
+					prep.empty = page;
+					if (!ret)
+						ret = -EFAULT;
+					break;
+				}
 			}
 
 			pipe->head = head + 1;
@@ -1140,30 +756,27 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 			buf->page = page;
 			buf->ops = &anon_pipe_buf_ops;
 			buf->offset = 0;
-			buf->flags = anon_pipe_buf_flags(filp, spares);
+			if (is_packetized(filp))
+				buf->flags = PIPE_BUF_FLAG_PACKET;
+			else
+				buf->flags = PIPE_BUF_FLAG_CAN_MERGE;
 
 			buf->len = copied;
 			ret += copied;
 
-			if (!iov_iter_count(from))
+			if (!prep.bytes && !iov_iter_count(from))
 				break;
 
-			prep.faulted = false;
-			prep.would_block = false;
 			continue;
 		}
 
-		/*
-		 * Wait for buffer space to become available, or only give way.
-		 * With a reader that keeps up, the latter is all that a long
-		 * write does, so it has to look for signals there, too.
-		 */
+		/* Wait for buffer space to become available, or only prepare more. */
 		if (full && anon_pipe_nonblock(iocb)) {
 			if (!ret)
 				ret = -EAGAIN;
 			break;
 		}
-		if (signal_pending(current)) {
+		if ((full || ret) && signal_pending(current)) {
 			if (!ret)
 				ret = -ERESTARTSYS;
 			break;
@@ -1175,54 +788,29 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 		 * after waiting we need to re-check whether the pipe
 		 * become empty while we dropped the lock.
 		 *
-		 * There is nothing new for them if this writer was woken only
-		 * to find that it has to prepare the next page first. It is not
-		 * a 'sync' wakeup if we are not about to sleep.
+		 * Prepare before the wait, not after: other writers sleep until
+		 * the one that was woken has written. If there is room, but what
+		 * is next is not prepared, wake another one, and prepare it.
 		 */
+		room = anon_pipe_room(pipe);
 		mutex_unlock(&pipe->mutex);
-		if (full || ret > told) {
-			if (was_empty && full)
-				wake_up_interruptible_sync_poll(&pipe->rd_wait,
-								EPOLLIN | EPOLLRDNORM);
-			else if (was_empty)
-				wake_up_interruptible_poll(&pipe->rd_wait,
-							   EPOLLIN | EPOLLRDNORM);
+		if (was_empty)
+			wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
+		if (full)
 			kill_fasync(&pipe->fasync_readers, SIGIO, POLL_IN);
-			told = ret;
-		}
-		if (spares)
-			anon_pipe_trim_prep(pipe, &prep, from);
-		/*
-		 * Prepare more before the wait, not after: whoever is woken was
-		 * picked from all writers that wait, and the others sleep on
-		 * until it has written. So it should not have to wait for
-		 * anything else by then; and if there is room for more, or for
-		 * what could not be prepared without waiting, it is their turn
-		 * while this one prepares it.
-		 */
-		if (!full)
-			wake_up_interruptible_poll(&pipe->wr_wait, EPOLLOUT | EPOLLWRNORM);
-		if (spares)
-			anon_pipe_prepare(pipe, &prep, iocb, from, 0, !full);
-		else if (!READ_ONCE(pipe->prealloc.count))
-			anon_pipe_prefill(pipe, &prep, iocb, false);
+		else if (wake_next_writer)
+			wake_up_interruptible_sync_poll(&pipe->wr_wait, EPOLLOUT | EPOLLWRNORM);
+		anon_pipe_prepare(pipe, &prep, iocb, from, 0, room);
 		if (full)
 			wait_event_interruptible_exclusive(pipe->wr_wait, pipe_writable(pipe));
 		mutex_lock(&pipe->mutex);
 		was_empty = pipe_is_empty(pipe);
-		wake_next_writer = true;
-		/*
-		 * A write that there was no room for need not be contiguous, so
-		 * it may give up the mutex to prepare what there is room for by
-		 * now. But if nothing can be prepared, go on here, which finds
-		 * out why.
-		 */
-		split = spares && anon_pipe_can_prepare(&prep);
+		wake_next_writer = full;
+		split = true;
 	}
 out:
 	if (pipe_is_full(pipe))
 		wake_next_writer = false;
-	anon_pipe_cache_pages(pipe, &prep, spares);
 	mutex_unlock(&pipe->mutex);
 
 	/*
@@ -1248,8 +836,12 @@ out:
 		kill_fasync(&pipe->fasync_readers, SIGIO, POLL_IN);
 	if (wake_next_writer)
 		wake_up_interruptible_sync_poll(&pipe->wr_wait, EPOLLOUT | EPOLLWRNORM);
-	if (spares || prep.count)
-		anon_pipe_end_prep(pipe, &prep, from);
+	if (prep.empty)
+		anon_pipe_put_page(pipe, prep.empty);
+	if (unlikely(prep.bytes)) {
+		iov_iter_revert(from, prep.bytes);
+		anon_pipe_put_list(pipe, &prep.pages);
+	}
 	return ret;
 }
 
@@ -1521,13 +1113,9 @@ void free_pipe_info(struct pipe_inode_info *pipe)
 	if (pipe->watch_queue)
 		put_watch_queue(pipe->watch_queue);
 #endif
-	for (i = 0; i < pipe->prealloc.count; i++)
-		__free_page(pipe->prealloc.pages[i]);
 	for (i = 0; i < ARRAY_SIZE(pipe->spare_page); i++) {
-		struct page *page = (struct page *)atomic_long_read(&pipe->spare_page[i]);
-
-		if (page)
-			__free_page(page);
+		if (pipe->spare_page[i])
+			__free_page(pipe->spare_page[i]);
 	}
 	kfree(pipe->bufs);
 	kfree(pipe);

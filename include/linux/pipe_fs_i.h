@@ -13,9 +13,6 @@
 #ifdef CONFIG_WATCH_QUEUE
 #define PIPE_BUF_FLAG_LOSS	0x40	/* Message loss happened after this buffer */
 #endif
-#define PIPE_BUF_FLAG_SPARE	0x80	/* page goes back to spare_page[] */
-
-#define PIPE_PREALLOC_MAX	2	/* max pages in prealloc */
 
 /**
  *	struct pipe_buffer - a linux kernel pipe buffer
@@ -62,21 +59,6 @@ union pipe_index {
 };
 
 /**
- *	struct anon_pipe_prealloc - pages that a pipe keeps for the next writes
- *	@pages: array of cached pages
- *	@count: number of pages in it
- *
- * Each pipe keeps a few pages that reads have emptied, or that a writer has
- * left, for the next writes.  Protected by pipe->mutex; count is a hint for
- * those who do not hold it.
- */
-struct anon_pipe_prealloc {
-	struct page *pages[PIPE_PREALLOC_MAX];
-
-	unsigned int __data_racy count;
-};
-
-/**
  *	struct pipe_inode_info - a linux kernel pipe
  *	@mutex: mutex protecting the whole thing
  *	@rd_wait: reader wait point in case of empty pipe
@@ -86,9 +68,7 @@ struct anon_pipe_prealloc {
  *	@max_usage: The maximum number of slots that may be used in the ring
  *	@ring_size: total number of buffers (should be a power of 2)
  *	@nr_accounted: The amount this pipe accounts for in user->pipe_bufs
- *	@prealloc: cached pages, for who holds @mutex
- *	@spare_page: cached pages of writes of a page or more; filled under @mutex
- *	@large_prep: does a writer prepare more than is usual?
+ *	@spare_page: pages to be used again, by xchg() and cmpxchg() only
  *	@readers: number of current readers of this pipe
  *	@writers: number of current writers of this pipe
  *	@files: number of struct file referring this pipe (protected by ->i_lock)
@@ -110,7 +90,6 @@ struct pipe_inode_info {
 	unsigned int max_usage;
 	unsigned int ring_size;
 	unsigned int nr_accounted;
-	atomic_t large_prep;
 	unsigned int readers;
 	unsigned int writers;
 	unsigned int files;
@@ -120,8 +99,7 @@ struct pipe_inode_info {
 #ifdef CONFIG_WATCH_QUEUE
 	bool note_loss;
 #endif
-	struct anon_pipe_prealloc prealloc;
-	atomic_long_t spare_page[2];
+	struct page *spare_page[2];
 	struct fasync_struct *fasync_readers;
 	struct fasync_struct *fasync_writers;
 	struct pipe_buffer *bufs;

@@ -47,7 +47,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../pidfd/pidfd.h"
+#include "pidfd/pidfd.h"
 #include "kselftest_harness.h"
 
 #ifndef SO_PASSPIDFD

@@ -62,21 +62,13 @@ struct pidfs_anon_attr {
 	__u32 coredump_code;
 };
 
-/* Every struct pid that has pidfs attributes, by inode number */
 static struct rhashtable pidfs_ino_ht;
 
-/*
- * Pids are inserted with pid->wait_pidfd.lock held, where no memory is to be
- * allocated: however long a chain is, only the worker makes a larger table.
- * With less than a page of buckets, a few that come and go would keep it busy.
- */
 static const struct rhashtable_params pidfs_ino_ht_params = {
 	.key_offset		= offsetof(struct pid, ino),
 	.key_len		= sizeof(u64),
 	.head_offset		= offsetof(struct pid, pidfs_hash),
-	.min_size		= 512,
 	.automatic_shrinking	= true,
-	.insecure_elasticity	= true,
 };
 
 /*
@@ -176,38 +168,26 @@ void pidfs_prepare_pid(struct pid *pid)
 {
 	pid->stashed = NULL;
 	pid->attr = NULL;
-	pid->ino = pidfs_alloc_ino();
+	pid->ino = 0;
 }
 
-/**
- * pidfs_remove_pid() - Forget a struct pid whose last task is gone.
- * @pid: Pid that is about to be freed after a grace period.
- *
- * Called from free_pid(). Most of the time pidfs_exit() has run for @pid, after
- * which it cannot get attributes any more: those that it has are final. Not so
- * if @pid never had a task, because fork failed. Say that it is dead, then, as
- * pidfs_exit() would have done.
- */
+int pidfs_add_pid(struct pid *pid)
+{
+	int ret;
+
+	pid->ino = pidfs_alloc_ino();
+	ret = rhashtable_insert_fast(&pidfs_ino_ht, &pid->pidfs_hash,
+				     pidfs_ino_ht_params);
+	if (unlikely(ret))
+		pid->ino = 0;
+	return ret;
+}
+
 void pidfs_remove_pid(struct pid *pid)
 {
-	/* Pairs with the release in pidfs_register_pid_gfp(). */
-	struct pidfs_attr *attr = smp_load_acquire(&pid->attr);
-
-	if (unlikely(!attr)) {
-		guard(spinlock_irq)(&pid->wait_pidfd.lock);
-		attr = pid->attr;
-		if (!attr) {
-			attr = PIDFS_PID_DEAD;
-			WRITE_ONCE(pid->attr, attr);
-		}
-	}
-
-	/* Never had attributes, so it is not in the table. */
-	if (attr == PIDFS_PID_DEAD)
-		return;
-
-	rhashtable_remove_fast(&pidfs_ino_ht, &pid->pidfs_hash,
-			       pidfs_ino_ht_params);
+	if (likely(pid->ino))
+		rhashtable_remove_fast(&pidfs_ino_ht, &pid->pidfs_hash,
+				       pidfs_ino_ht_params);
 }
 
 static LLIST_HEAD(pidfs_free_list);
@@ -236,7 +216,14 @@ void pidfs_free_pid(struct pid *pid)
 	 */
 	VFS_WARN_ON_ONCE(pid->stashed);
 
-	/* This never had attributes: pidfs_exit() or pidfs_remove_pid(). */
+	/*
+	 * This if an error occurred during e.g., task creation that
+	 * causes us to never go through the exit path.
+	 */
+	if (unlikely(!attr))
+		return;
+
+	/* This never had a pidfd created. */
 	if (IS_ERR(attr))
 		return;
 
@@ -805,7 +792,7 @@ void pidfs_exit(struct task_struct *tsk)
 			 * entry anymore. We're about to be reaped and
 			 * so no exit information would be available.
 			 */
-			pid->attr = PIDFS_PID_DEAD;
+			WRITE_ONCE(pid->attr, PIDFS_PID_DEAD);
 			return;
 		}
 	}
@@ -1083,15 +1070,13 @@ int pidfs_register_pid_gfp(struct pid *pid, gfp_t gfp)
 {
 	struct pidfs_attr *new_attr __free(kfree) = NULL;
 	struct pidfs_attr *attr;
-	int ret;
 
 	might_sleep();
 
 	if (!pid)
 		return 0;
 
-	/* Pairs with the release below. */
-	attr = smp_load_acquire(&pid->attr);
+	attr = READ_ONCE(pid->attr);
 	if (unlikely(attr == PIDFS_PID_DEAD))
 		return PTR_ERR(PIDFS_PID_DEAD);
 	if (attr)
@@ -1103,7 +1088,7 @@ int pidfs_register_pid_gfp(struct pid *pid, gfp_t gfp)
 
 	INIT_LIST_HEAD_RCU(&new_attr->xattrs);
 
-	/* Synchronize with pidfs_exit() and pidfs_remove_pid(). */
+	/* Synchronize with pidfs_exit(). */
 	guard(spinlock_irq)(&pid->wait_pidfd.lock);
 
 	attr = pid->attr;
@@ -1112,15 +1097,7 @@ int pidfs_register_pid_gfp(struct pid *pid, gfp_t gfp)
 	if (unlikely(attr))
 		return 0;
 
-	ret = rhashtable_insert_fast(&pidfs_ino_ht, &pid->pidfs_hash,
-				     pidfs_ino_ht_params);
-	if (WARN_ON_ONCE(ret))
-		return ret;
-
-	/*
-	 * Who sees attributes without the lock relies on @pid being in the
-	 * table: it is removed, or somebody is told of it who looks it up.
-	 */
+	/* Pairs with the dependency on READ_ONCE(pid->attr) without the lock. */
 	smp_store_release(&pid->attr, no_free_ptr(new_attr));
 	return 0;
 }

@@ -107,55 +107,6 @@ static void delayed_put_pid(struct rcu_head *rhp)
 	put_pid(pid);
 }
 
-void free_pid(struct pid *pid)
-{
-	int i;
-	struct pid_namespace *active_ns;
-
-	lockdep_assert_not_held(&tasklist_lock);
-
-	active_ns = pid->numbers[pid->level].ns;
-	ns_ref_active_put(active_ns);
-
-	spin_lock(&pidmap_lock);
-	for (i = 0; i <= pid->level; i++) {
-		struct upid *upid = pid->numbers + i;
-		struct pid_namespace *ns = upid->ns;
-		switch (--ns->pid_allocated) {
-		case 2:
-		case 1:
-			/* When all that is left in the pid namespace
-			 * is the reaper wake up the reaper.  The reaper
-			 * may be sleeping in zap_pid_ns_processes().
-			 */
-			wake_up_process(READ_ONCE(ns->child_reaper));
-			break;
-		case PIDNS_ADDING:
-			/* Only possible if the 1st fork fails */
-			WARN_ON(READ_ONCE(ns->child_reaper));
-			break;
-		}
-
-		idr_remove(&ns->idr, upid->nr);
-	}
-	spin_unlock(&pidmap_lock);
-
-	pidfs_remove_pid(pid);
-	call_rcu(&pid->rcu, delayed_put_pid);
-}
-
-void free_pids(struct pid **pids)
-{
-	int tmp;
-
-	/*
-	 * This can batch pidmap_lock.
-	 */
-	for (tmp = PIDTYPE_MAX; --tmp >= 0; )
-		if (pids[tmp])
-			free_pid(pids[tmp]);
-}
-
 /**
  * pid_namespaces_alive() - May a task be added to all namespaces of a pid?
  * @pid: The pid of a task that is being created.
@@ -184,17 +135,200 @@ bool pid_namespaces_alive(const struct pid *pid)
 	return true;
 }
 
+/*
+ * Pids that free_pid() is done with, linked by ->next_freed. Lookups do not
+ * find them any more, but they keep their numbers until alloc_pid(), which has
+ * to take pidmap_lock anyway, removes them from the IDRs. It does so before it
+ * allocates numbers, so that those are the same as if free_pid() had done it.
+ *
+ * free_pid() adds to the list without a lock. Whoever holds pidmap_lock takes
+ * all of it at once, and has removed them before dropping the lock.
+ *
+ * The list is short: at MAX_FREED_PIDS, free_pid() removes them itself. It does
+ * so at once if somebody waits for the pid: the init of a namespace that is
+ * being shut down; or if a namespace might otherwise live longer because of it:
+ * one that has no init. If nobody calls alloc_pid(), a worker does it.
+ */
+#define MAX_FREED_PIDS		32
+#define FREED_PIDS_DELAY	HZ
+
+static __cacheline_aligned_in_smp struct pid *freed_pids;
+
+/* Take freed pids out of the IDRs; to be followed by put_freed_pids(). */
+static struct pid *remove_freed_pids(void)
+{
+	struct pid *freed, *pid;
+	int i;
+
+	lockdep_assert_held(&pidmap_lock);
+
+	if (!READ_ONCE(freed_pids))
+		return NULL;
+
+	/* Pairs with try_cmpxchg() in free_pid(): what is in the pids. */
+	freed = xchg(&freed_pids, NULL);
+	for (pid = freed; pid; pid = pid->next_freed) {
+		for (i = 0; i <= pid->level; i++) {
+			struct upid *upid = pid->numbers + i;
+			struct pid_namespace *ns = upid->ns;
+
+			switch (--ns->pid_allocated) {
+			case 2:
+			case 1:
+				/* When all that is left in the pid namespace
+				 * is the reaper wake up the reaper.  The reaper
+				 * may be sleeping in zap_pid_ns_processes().
+				 */
+				wake_up_process(READ_ONCE(ns->child_reaper));
+				break;
+			case PIDNS_ADDING:
+				/* Only possible if the 1st fork fails */
+				WARN_ON(READ_ONCE(ns->child_reaper));
+				break;
+			}
+
+			idr_remove(&ns->idr, upid->nr);
+		}
+	}
+	return freed;
+}
+
+/* Without pidmap_lock, for which this would only be more to do. */
+static void put_freed_pids(struct pid *freed)
+{
+	while (freed) {
+		struct pid *pid = freed;
+
+		freed = pid->next_freed;
+		call_rcu(&pid->rcu, delayed_put_pid);
+	}
+}
+
+static void drain_freed_pids(struct work_struct *unused)
+{
+	struct pid *freed;
+
+	spin_lock(&pidmap_lock);
+	freed = remove_freed_pids();
+	spin_unlock(&pidmap_lock);
+	put_freed_pids(freed);
+}
+
+static DECLARE_DELAYED_WORK(freed_pids_work, drain_freed_pids);
+
+void free_pid(struct pid *pid)
+{
+	struct pid_namespace *active_ns;
+	struct pid *next;
+	unsigned int nr;
+	bool drain;
+
+	lockdep_assert_not_held(&tasklist_lock);
+
+	active_ns = pid->numbers[pid->level].ns;
+	ns_ref_active_put(active_ns);
+
+	WRITE_ONCE(pid->freed, true);
+	pidfs_remove_pid(pid);
+
+	/*
+	 * Somebody else may remove it as soon as it is in the list. RCU keeps
+	 * it, its namespaces, and the one that is before it in the list.
+	 */
+	rcu_read_lock();
+	next = READ_ONCE(freed_pids);
+	do {
+		/*
+		 * A pid that has been taken off the list is not added again. If
+		 * this is still the first one below, its ->nr_freed was good.
+		 */
+		nr = next ? data_race(READ_ONCE(next->nr_freed)) + 1 : 1;
+		pid->next_freed = next;
+		pid->nr_freed = nr;
+	} while (!try_cmpxchg(&freed_pids, &next, pid));
+
+	/*
+	 * The full barrier of try_cmpxchg() orders the list before what is
+	 * asked here. It pairs with smp_mb() in disable_pid_allocation(), and
+	 * with the one between work being pending and its function. Either it
+	 * is seen here, or the pid is seen there.
+	 */
+	drain = nr >= MAX_FREED_PIDS || !pid_namespaces_alive(pid) ||
+		!READ_ONCE(active_ns->child_reaper);
+	rcu_read_unlock();
+
+	if (unlikely(drain))
+		drain_freed_pids(NULL);
+	else if (nr == 1 && !delayed_work_pending(&freed_pids_work))
+		queue_delayed_work(system_dfl_wq, &freed_pids_work,
+				   FREED_PIDS_DELAY);
+}
+
+void free_pids(struct pid **pids)
+{
+	int tmp;
+
+	for (tmp = PIDTYPE_MAX; --tmp >= 0; )
+		if (pids[tmp])
+			free_pid(pids[tmp]);
+}
+
+/**
+ * alloc_upid() - Allocate the number of a pid in one namespace.
+ * @upid: Where to store the number. The namespace is there already.
+ * @pid: What lookups of the number find from now on; NULL to publish it later.
+ * @tid: The number that is asked for, or 0 for the next one in sequence.
+ *
+ * The IDR stores the number before @pid, so whoever finds @pid sees it.
+ *
+ * Return: 0, -EEXIST if @tid is in use, -EAGAIN if no number is free, or
+ * -ENOMEM.
+ */
+static int alloc_upid(struct upid *upid, struct pid *pid, pid_t tid)
+{
+	struct idr *idr = &upid->ns->idr;
+	u32 *nr = (u32 *)&upid->nr;
+	unsigned int pid_min = 1;
+	unsigned int pid_max;
+	int err;
+
+	if (tid) {
+		*nr = tid;
+		err = idr_alloc_u32(idr, pid, nr, tid, GFP_ATOMIC);
+		return err == -ENOSPC ? -EEXIST : err;
+	}
+
+	/*
+	 * init really needs pid 1, but after reaching the
+	 * maximum wrap back to RESERVED_PIDS
+	 */
+	if (idr_get_cursor(idr) > RESERVED_PIDS)
+		pid_min = RESERVED_PIDS;
+	pid_max = READ_ONCE(upid->ns->pid_max) - 1;
+
+	*nr = max(idr_get_cursor(idr), pid_min);
+	err = idr_alloc_u32(idr, pid, nr, pid_max, GFP_ATOMIC);
+	if (err == -ENOSPC && *nr > pid_min) {
+		*nr = pid_min;
+		err = idr_alloc_u32(idr, pid, nr, pid_max, GFP_ATOMIC);
+	}
+	if (!err)
+		idr_set_cursor(idr, *nr + 1);
+	return err == -ENOSPC ? -EAGAIN : err;
+}
+
 struct pid *alloc_pid(struct pid_namespace *ns, pid_t *set_tid,
 		      size_t set_tid_size)
 {
-	void __rcu **slots[MAX_PID_NS_LEVEL + 1] __uninitialized;
 	struct pid *pid;
 	enum pid_type type;
-	int i, nr;
+	int i;
 	struct pid_namespace *tmp;
+	struct pid *freed;
 	struct upid *upid;
 	int retval = -ENOMEM;
 	bool retried_preload;
+	bool alive = true;
 
 	/*
 	 * set_tid_size contains the size of the set_tid array. Starting at
@@ -224,6 +358,7 @@ struct pid *alloc_pid(struct pid_namespace *ns, pid_t *set_tid,
 		INIT_HLIST_HEAD(&pid->tasks[type]);
 	init_waitqueue_head(&pid->wait_pidfd);
 	INIT_HLIST_HEAD(&pid->inodes);
+	pid->freed = false;
 	pidfs_prepare_pid(pid);
 
 	/*
@@ -245,6 +380,7 @@ struct pid *alloc_pid(struct pid_namespace *ns, pid_t *set_tid,
 	retried_preload = false;
 	idr_preload(GFP_KERNEL);
 	spin_lock(&pidmap_lock);
+	freed = remove_freed_pids();
 	/* For the case when the previous attempt to create init failed */
 	if (ns->pid_allocated == PIDNS_ADDING)
 		idr_set_cursor(&ns->idr, 0);
@@ -252,40 +388,22 @@ struct pid *alloc_pid(struct pid_namespace *ns, pid_t *set_tid,
 	for (tmp = ns, i = ns->level; i >= 0;) {
 		size_t depth = ns->level - i;
 
-		if (depth < set_tid_size) {
-			nr = idr_reserve(&tmp->idr, set_tid[depth],
-					 set_tid[depth] + 1, GFP_ATOMIC,
-					 &slots[i]);
-			/*
-			 * If ENOSPC is returned it means that the PID is
-			 * alreay in use. Return EEXIST in that case.
-			 */
-			if (nr == -ENOSPC)
+		upid = pid->numbers + i;
+		upid->ns = tmp;
 
-				nr = -EEXIST;
-		} else {
-			int pid_min = 1;
+		/*
+		 * init_pid_ns comes last. All numbers and namespaces are known
+		 * then, and nothing can fail after it, so publish the pid there
+		 * with the number. For the others only reserve the number, so
+		 * that find_pid_ns() does not find a partially initialized pid.
+		 */
+		if (i == 0)
+			alive = pid_namespaces_alive(pid);
+		retval = alloc_upid(upid, i == 0 && alive ? pid : NULL,
+				    depth < set_tid_size ? set_tid[depth] : 0);
+		if (unlikely(retval)) {
 			/*
-			 * init really needs pid 1, but after reaching the
-			 * maximum wrap back to RESERVED_PIDS
-			 */
-			if (idr_get_cursor(&tmp->idr) > RESERVED_PIDS)
-				pid_min = RESERVED_PIDS;
-
-			/*
-			 * Only reserve the number, so find_pid_ns does not find
-			 * a partially initialized PID (see below).
-			 */
-			nr = idr_reserve_cyclic(&tmp->idr, pid_min,
-						READ_ONCE(tmp->pid_max),
-						GFP_ATOMIC, &slots[i]);
-			if (nr == -ENOSPC)
-				nr = -EAGAIN;
-		}
-
-		if (unlikely(nr < 0)) {
-			/*
-			 * Preload more memory if idr_reserve{,_cyclic} failed with -ENOMEM.
+			 * Preload more memory if alloc_upid() failed with -ENOMEM.
 			 *
 			 * The IDR API only allows us to preload memory for one call, while we may end
 			 * up doing several under pidmap_lock with GFP_ATOMIC. The situation may be
@@ -297,27 +415,26 @@ struct pid *alloc_pid(struct pid_namespace *ns, pid_t *set_tid,
 			 * for different namespaces was *not* atomic -- we try to hold on to it the
 			 * entire time only for performance reasons.
 			 */
-			if (nr == -ENOMEM && !retried_preload) {
+			if (retval == -ENOMEM && !retried_preload) {
 				spin_unlock(&pidmap_lock);
 				idr_preload_end();
+				put_freed_pids(freed);
 				retried_preload = true;
 				idr_preload(GFP_KERNEL);
 				spin_lock(&pidmap_lock);
+				freed = remove_freed_pids();
 				continue;
 			}
-			retval = nr;
 			goto out_free;
 		}
 
-		pid->numbers[i].nr = nr;
-		pid->numbers[i].ns = tmp;
 		i--;
 		retried_preload = false;
 
 		/*
 		 * PID 1 (init) must be created first.
 		 */
-		if (!READ_ONCE(tmp->child_reaper) && nr != 1) {
+		if (!READ_ONCE(tmp->child_reaper) && upid->nr != 1) {
 			retval = -EINVAL;
 			goto out_free;
 		}
@@ -342,17 +459,25 @@ struct pid *alloc_pid(struct pid_namespace *ns, pid_t *set_tid,
 	 * error path may try to wakeup the possibly freed ns->child_reaper.
 	 */
 	retval = -ENOMEM;
-	if (unlikely(!pid_namespaces_alive(pid)))
+	if (unlikely(!alive))
 		goto out_free;
 
-	for (i = ns->level; i >= 0; i--) {
+	init_pid_ns.pid_allocated++;
+	for (upid = pid->numbers + ns->level; upid > pid->numbers; --upid) {
 		/* Make the PID visible to find_pid_ns. */
-		idr_publish(slots[i], pid);
-		pid->numbers[i].ns->pid_allocated++;
+		idr_replace(&upid->ns->idr, pid, upid->nr);
+		upid->ns->pid_allocated++;
 	}
 	spin_unlock(&pidmap_lock);
 	idr_preload_end();
 	ns_ref_active_get(ns);
+	put_freed_pids(freed);
+
+	retval = pidfs_add_pid(pid);
+	if (unlikely(retval)) {
+		free_pid(pid);
+		pid = ERR_PTR(-ENOMEM);
+	}
 
 	return pid;
 
@@ -364,6 +489,7 @@ out_free:
 
 	spin_unlock(&pidmap_lock);
 	idr_preload_end();
+	put_freed_pids(freed);
 
 out_abort:
 	put_pid_ns(ns);
@@ -373,14 +499,22 @@ out_abort:
 
 void disable_pid_allocation(struct pid_namespace *ns)
 {
+	struct pid *freed;
+
 	spin_lock(&pidmap_lock);
 	ns->pid_allocated &= ~PIDNS_ADDING;
+	/* Pairs with try_cmpxchg() in free_pid(). */
+	smp_mb();
+	freed = remove_freed_pids();
 	spin_unlock(&pidmap_lock);
+	put_freed_pids(freed);
 }
 
 struct pid *find_pid_ns(int nr, struct pid_namespace *ns)
 {
-	return idr_find(&ns->idr, nr);
+	struct pid *pid = idr_find(&ns->idr, nr);
+
+	return pid && !READ_ONCE(pid->freed) ? pid : NULL;
 }
 EXPORT_SYMBOL_GPL(find_pid_ns);
 
@@ -598,7 +732,11 @@ EXPORT_SYMBOL_GPL(task_active_pid_ns);
  */
 struct pid *find_ge_pid(int nr, struct pid_namespace *ns)
 {
-	return idr_get_next(&ns->idr, &nr);
+	struct pid *pid;
+
+	while ((pid = idr_get_next(&ns->idr, &nr)) && READ_ONCE(pid->freed))
+		nr++;
+	return pid;
 }
 EXPORT_SYMBOL_GPL(find_ge_pid);
 

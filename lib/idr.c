@@ -7,79 +7,6 @@
 #include <linux/spinlock.h>
 #include <linux/xarray.h>
 
-/*
- * What the functions below have in common: @slotp, if it is not NULL, is set to
- * the slot that the pointer is stored in.
- */
-static __always_inline int __idr_alloc_u32(struct idr *idr, void *ptr,
-					   u32 *nextid, unsigned long max,
-					   gfp_t gfp, void __rcu ***slotp)
-{
-	struct radix_tree_iter iter;
-	void __rcu **slot;
-	unsigned int base = idr->idr_base;
-	unsigned int id = *nextid;
-
-	if (WARN_ON_ONCE(!(idr->idr_rt.xa_flags & ROOT_IS_IDR)))
-		idr->idr_rt.xa_flags |= IDR_RT_MARKER;
-	if (max < base)
-		return -ENOSPC;
-
-	id = (id < base) ? 0 : id - base;
-	radix_tree_iter_init(&iter, id);
-	slot = idr_get_free(&idr->idr_rt, &iter, gfp, max - base);
-	if (IS_ERR(slot))
-		return PTR_ERR(slot);
-
-	*nextid = iter.index + base;
-	/* there is a memory barrier inside radix_tree_iter_replace() */
-	radix_tree_iter_replace(&idr->idr_rt, &iter, slot, ptr);
-	radix_tree_iter_tag_clear(&idr->idr_rt, &iter, IDR_FREE);
-	if (slotp)
-		*slotp = slot;
-
-	return 0;
-}
-
-static __always_inline int __idr_alloc(struct idr *idr, void *ptr, int start,
-				       int end, gfp_t gfp, void __rcu ***slotp)
-{
-	u32 id = start;
-	int ret;
-
-	if (WARN_ON_ONCE(start < 0))
-		return -EINVAL;
-
-	ret = __idr_alloc_u32(idr, ptr, &id, end > 0 ? end - 1 : INT_MAX, gfp,
-			      slotp);
-	if (ret)
-		return ret;
-
-	return id;
-}
-
-static __always_inline int __idr_alloc_cyclic(struct idr *idr, void *ptr,
-					      int start, int end, gfp_t gfp,
-					      void __rcu ***slotp)
-{
-	u32 id = idr->idr_next;
-	int err, max = end > 0 ? end - 1 : INT_MAX;
-
-	if ((int)id < start)
-		id = start;
-
-	err = __idr_alloc_u32(idr, ptr, &id, max, gfp, slotp);
-	if (err == -ENOSPC && id > start) {
-		id = start;
-		err = __idr_alloc_u32(idr, ptr, &id, max, gfp, slotp);
-	}
-	if (err)
-		return err;
-
-	idr->idr_next = id + 1;
-	return id;
-}
-
 /**
  * idr_alloc_u32() - Allocate an ID.
  * @idr: IDR handle.
@@ -106,7 +33,28 @@ static __always_inline int __idr_alloc_cyclic(struct idr *idr, void *ptr,
 int idr_alloc_u32(struct idr *idr, void *ptr, u32 *nextid,
 			unsigned long max, gfp_t gfp)
 {
-	return __idr_alloc_u32(idr, ptr, nextid, max, gfp, NULL);
+	struct radix_tree_iter iter;
+	void __rcu **slot;
+	unsigned int base = idr->idr_base;
+	unsigned int id = *nextid;
+
+	if (WARN_ON_ONCE(!(idr->idr_rt.xa_flags & ROOT_IS_IDR)))
+		idr->idr_rt.xa_flags |= IDR_RT_MARKER;
+	if (max < base)
+		return -ENOSPC;
+
+	id = (id < base) ? 0 : id - base;
+	radix_tree_iter_init(&iter, id);
+	slot = idr_get_free(&idr->idr_rt, &iter, gfp, max - base);
+	if (IS_ERR(slot))
+		return PTR_ERR(slot);
+
+	*nextid = iter.index + base;
+	/* there is a memory barrier inside radix_tree_iter_replace() */
+	radix_tree_iter_replace(&idr->idr_rt, &iter, slot, ptr);
+	radix_tree_iter_tag_clear(&idr->idr_rt, &iter, IDR_FREE);
+
+	return 0;
 }
 EXPORT_SYMBOL_GPL(idr_alloc_u32);
 
@@ -132,7 +80,17 @@ EXPORT_SYMBOL_GPL(idr_alloc_u32);
  */
 int idr_alloc(struct idr *idr, void *ptr, int start, int end, gfp_t gfp)
 {
-	return __idr_alloc(idr, ptr, start, end, gfp, NULL);
+	u32 id = start;
+	int ret;
+
+	if (WARN_ON_ONCE(start < 0))
+		return -EINVAL;
+
+	ret = idr_alloc_u32(idr, ptr, &id, end > 0 ? end - 1 : INT_MAX, gfp);
+	if (ret)
+		return ret;
+
+	return id;
 }
 EXPORT_SYMBOL_GPL(idr_alloc);
 
@@ -160,53 +118,24 @@ EXPORT_SYMBOL_GPL(idr_alloc);
  */
 int idr_alloc_cyclic(struct idr *idr, void *ptr, int start, int end, gfp_t gfp)
 {
-	return __idr_alloc_cyclic(idr, ptr, start, end, gfp, NULL);
+	u32 id = idr->idr_next;
+	int err, max = end > 0 ? end - 1 : INT_MAX;
+
+	if ((int)id < start)
+		id = start;
+
+	err = idr_alloc_u32(idr, ptr, &id, max, gfp);
+	if ((err == -ENOSPC) && (id > start)) {
+		id = start;
+		err = idr_alloc_u32(idr, ptr, &id, max, gfp);
+	}
+	if (err)
+		return err;
+
+	idr->idr_next = id + 1;
+	return id;
 }
 EXPORT_SYMBOL(idr_alloc_cyclic);
-
-/**
- * idr_reserve() - Allocate an ID that is published later.
- * @idr: IDR handle.
- * @start: The minimum ID (inclusive).
- * @end: The maximum ID (exclusive).
- * @gfp: Memory allocation flags.
- * @slot: Set to the slot of the ID, for idr_publish().
- *
- * Like idr_alloc() with a %NULL pointer: nobody else gets the ID, and lookups
- * do not find it. Unlike idr_replace(), idr_publish() does not walk the tree
- * again. The slot is good until the ID is removed or the IDR destroyed,
- * whatever happens to other IDs: entries do not move between the leaves of the
- * tree, and a leaf with an allocated ID is not freed.
- *
- * The caller should provide their own locking, as for idr_alloc().
- *
- * Return: The newly allocated ID, -ENOMEM if memory allocation failed,
- * or -ENOSPC if no free IDs could be found.
- */
-int idr_reserve(struct idr *idr, int start, int end, gfp_t gfp,
-		void __rcu ***slot)
-{
-	return __idr_alloc(idr, NULL, start, end, gfp, slot);
-}
-
-/**
- * idr_reserve_cyclic() - Allocate an ID cyclically that is published later.
- * @idr: IDR handle.
- * @start: The minimum ID (inclusive).
- * @end: The maximum ID (exclusive).
- * @gfp: Memory allocation flags.
- * @slot: Set to the slot of the ID, for idr_publish().
- *
- * This is to idr_alloc_cyclic() what idr_reserve() is to idr_alloc().
- *
- * Return: The newly allocated ID, -ENOMEM if memory allocation failed,
- * or -ENOSPC if no free IDs could be found.
- */
-int idr_reserve_cyclic(struct idr *idr, int start, int end, gfp_t gfp,
-		       void __rcu ***slot)
-{
-	return __idr_alloc_cyclic(idr, NULL, start, end, gfp, slot);
-}
 
 /**
  * idr_remove() - Remove an ID from the IDR.
@@ -362,14 +291,15 @@ EXPORT_SYMBOL(idr_get_next);
  */
 void *idr_replace(struct idr *idr, void *ptr, unsigned long id)
 {
-	struct radix_tree_node *node;
-	void __rcu **slot = NULL;
+	struct radix_tree_node *node = NULL;
+	void __rcu **slot;
 	void *entry;
 
 	id -= idr->idr_base;
 
+	/* An IDR has no entries in its root: no node, no entry. */
 	entry = __radix_tree_lookup(&idr->idr_rt, id, &node, &slot);
-	if (!slot || radix_tree_tag_get(&idr->idr_rt, id, IDR_FREE))
+	if (!node || test_bit(slot - node->slots, node->tags[IDR_FREE]))
 		return ERR_PTR(-ENOENT);
 
 	__radix_tree_replace(&idr->idr_rt, node, slot, ptr);

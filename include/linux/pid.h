@@ -59,6 +59,8 @@ struct pid {
 	refcount_t count;
 	unsigned int level;
 	spinlock_t lock;
+	/* free_pid() has been called: not to be found any more */
+	bool freed;
 	struct {
 		u64 ino;
 		struct rhash_head pidfs_hash;
@@ -70,7 +72,14 @@ struct pid {
 	struct hlist_head inodes;
 	/* wait queue for pidfd notifications */
 	wait_queue_head_t wait_pidfd;
-	struct rcu_head rcu;
+	union {
+		struct rcu_head rcu;
+		/* between free_pid() and the removal from the IDRs */
+		struct {
+			struct pid *next_freed;
+			unsigned int nr_freed;
+		};
+	};
 	struct upid numbers[];
 };
 

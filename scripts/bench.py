@@ -49,12 +49,14 @@ class Side:
 
 def revisions(repo: Path, base: Base, topic: Topic) -> dict[str, Side]:
     """What is compared: the base, the first patches of the series that the
-    topic names as `steps`, the series, its variants that are named as
-    `compared`, and the plain bases that are named as `beside`."""
+    topic names as `steps`, what is named as `instead` of it, the series, its
+    variants that are named as `compared`, and the plain bases that are named as
+    `beside`."""
     series = apply(repo, base, [topic])
     found = {"baseline": base.tag}
     for name, last in topic.steps.items():
         found[name] = output("git", "--git-dir", repo, "rev-parse", f"{series}~{len(topic.patches(base)) - last}")
+    found.update({name: variant(repo, base, topic, name, instead=True) for name in topic.instead})
     found["patched"] = series
     found.update({name: variant(repo, base, topic, name) for name in topic.compared})
     sides = {name: Side(repo, base, revision) for name, revision in found.items()}

@@ -131,17 +131,18 @@ def variants(topic: Topic, base: Base) -> Path:
     return ROOT / "patches" / topic.name / "variants" / base.name
 
 
-def variant(repo: Path, base: Base, topic: Topic, name: str) -> str:
-    """The commit of the series of @topic with @name.patch of variants() on it.
-    Raises Failure where that patch does not apply to the series."""
-    series = apply(repo, base, [topic])
+def variant(repo: Path, base: Base, topic: Topic, name: str, instead: bool = False) -> str:
+    """The commit of the series of @topic with @name.patch of variants() on it,
+    or if @instead, of @base with it.  Raises Failure where that patch does not
+    apply."""
+    below = commit_of(repo, base.tag) if instead else apply(repo, base, [topic])
     with lock(f"{repo.name}-apply"):
-        path = worktree(repo, "apply", series)
+        path = worktree(repo, "apply", below)
         try:
             output("git", "-C", path, "apply", "--index", variants(topic, base) / f"{name}.patch")
         except Failure as err:
-            raise Failure(f"{name}.patch of {topic.name} does not apply to its series ({err}): write it again with "
-                          "'git diff' in the tree of 'make tree'") from err
+            raise Failure(f"{name}.patch of {topic.name} does not apply to {base.tag if instead else 'its series'} "
+                          f"({err}): write it again with 'git diff' in the tree of 'make tree'") from err
         output("git", "-C", path, "-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", f"{topic.name}: {name}",
                env=GIT_IDENTITY)
         return output("git", "-C", path, "rev-parse", "HEAD")

@@ -511,10 +511,9 @@ struct anon_pipe_prep {
 static unsigned int anon_pipe_room(const struct pipe_inode_info *pipe)
 {
 	union pipe_index idx = { .head_tail = READ_ONCE(pipe->head_tail) };
-	unsigned int used = pipe_occupancy(idx.head, idx.tail);
-	unsigned int max_usage = READ_ONCE(pipe->max_usage);
+	unsigned int used = pipe_occupancy(idx.head, idx.tail), max = READ_ONCE(pipe->max_usage);
 
-	return used < max_usage ? max_usage - used : 0;
+	return used < max ? max - used : 0;
 }
 
 /* Whether @odd bytes would be merged with the last buffer, as it is now */
@@ -688,8 +687,8 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 	 * spanning multiple pages.
 	 */
 	head = pipe->head;
-	was_empty = pipe_empty(head, pipe->tail);
-	if (chars && !was_empty && (prep.odd || !prep.bytes)) {
+	was_empty = pipe_empty(head, pipe->tail) || pipe->wake_readers;
+	if (chars && !pipe_empty(head, pipe->tail) && (prep.odd || !prep.bytes)) {
 		struct pipe_buffer *buf = pipe_buf(pipe, head - 1);
 		int offset = buf->offset + buf->len;
 
@@ -793,8 +792,9 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 		 * is next is not prepared, wake another one, and prepare it.
 		 */
 		room = anon_pipe_room(pipe);
+		pipe->wake_readers = was_empty && !full;
 		mutex_unlock(&pipe->mutex);
-		if (was_empty)
+		if (full && was_empty)
 			wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
 		if (full)
 			kill_fasync(&pipe->fasync_readers, SIGIO, POLL_IN);
@@ -804,13 +804,14 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 		if (full)
 			wait_event_interruptible_exclusive(pipe->wr_wait, pipe_writable(pipe));
 		mutex_lock(&pipe->mutex);
-		was_empty = pipe_is_empty(pipe);
+		was_empty = pipe_is_empty(pipe) || pipe->wake_readers;
 		wake_next_writer = full;
 		split = true;
 	}
 out:
 	if (pipe_is_full(pipe))
 		wake_next_writer = false;
+	pipe->wake_readers = false;
 	mutex_unlock(&pipe->mutex);
 
 	/*

@@ -75,6 +75,7 @@ union pipe_index {
  *	@r_counter: reader counter
  *	@w_counter: writer counter
  *	@pseudo_edgetrigger: has an EPOLLET consumer, enable per-write wakeups
+ *	@wake_readers: a write has put data in, and is yet to wake up readers
  *	@fasync_readers: reader side fasync
  *	@fasync_writers: writer side fasync
  *	@bufs: the circular array of pipe buffers
@@ -96,6 +97,7 @@ struct pipe_inode_info {
 	unsigned int r_counter;
 	unsigned int w_counter;
 	bool pseudo_edgetrigger;
+	bool wake_readers;
 #ifdef CONFIG_WATCH_QUEUE
 	bool note_loss;
 #endif

@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Does fault_stuck work? What completes depends on the kernel; what must, without
+# anybody who changes the address space, is looked at.
+
+cd "$(dirname "$0")" || exit 1
+
+# shellcheck source=regress/smoke.sh
+. ../smoke.sh
+
+keys='"bench":"fault_stuck" "stuck": "writer_waits":'
+counts="done"
+any='[0-9]*'
+plan 13 fault_stuck
+
+for kind in file file-second swap shmem; do
+	expect 0 3 16 "$kind: faults" \
+		./fault_stuck --kind $kind --probe fault-same,fault-other,fault-io
+	also '"stuck":true' "$kind: somebody is stuck"
+	expect 0 3 "$any" "$kind: a writer before" ./fault_stuck --kind $kind --writer fork \
+		--probe fault-io,mprotect-page,munmap-other
+done
+expect 2 0 "" "wrong usage: a fault as a writer" ./fault_stuck --writer fault-io
+
+finish

@@ -21,7 +21,8 @@ from stats import GAIN, LOSS, NO_DIFFERENCE
 from results import EVIDENCE, change, fresh, newest, read_summary, worse
 
 CONDITIONS = {
-    "counter": "Exact counts from upstream tracepoints on the `trace` kernel (2 virtual CPUs).",
+    "counter": "Exact counts on the `trace` kernel (2 virtual CPUs): from upstream tracepoints, or of what completes "
+               "while something is stuck.",
     "icount": "Executed instructions on the `bench` kernel, without lockdep or tracing, with one virtual CPU: mean and "
               "standard deviation over operations, timer ticks included, and beside them the least. A plugin of QEMU "
               "counts them, from one mark of the benchmark to the next and while the lock is held. An emulated "
@@ -31,9 +32,6 @@ CONDITIONS = {
              "time. Without `_mean`: what a typical operation touches, which timer ticks, other tasks and what "
              "happens in fewer than half of the operations are not in; `_mean`: of all operations, with all that. "
              "Rows `nothing` are a loop in user space. 0 is the limit for operations that have nothing in common.",
-    "delay": "Wall time in a guest (`trace` kernel, 2 virtual CPUs) whose device takes some milliseconds for "
-             "each request, as its rows say: it tells who waits for requests and who does not, and how often; less "
-             "than a millisecond means nothing.",
     "timed-uml": "Operations within the kernel, which runs natively as a process of the host on 2 of its CPUs; "
                  "idle CPUs poll, and interrupts between CPUs do not cost system calls of the host, on both sides "
                  "alike. Medians over boots, ratio with a 95 % bootstrap interval, and the same of the baseline "
@@ -125,8 +123,7 @@ def headline(topic: Topic, rows: list[dict], state: str) -> str:
         (GAIN, "better"), (LOSS, "worse"), (NO_DIFFERENCE, "without a difference")) if one in verdicts)
     ratios = [row["statistics"]["ratio"] for row in rows if row["evidence"] == "timed-uml"
               and row["statistics"]["verdict"] != NO_DIFFERENCE]
-    # One boot of a slow device says little of any row.
-    worst = max((row for row in rows if row["evidence"] != "delay"), key=worse, default=None)
+    worst = max(rows, key=worse, default=None)
     return "| " + " | ".join((
         topic.name, leaves, values,
         f"{percent(min(taken))} to {percent(max(taken))}" if taken else "",

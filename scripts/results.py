@@ -18,14 +18,16 @@ EVIDENCE = {
     "counter": "Counters",
     "icount": "Instructions",
     "lines": "Shared cache lines",
-    "delay": "Waiting for a slow device",
     "timed-uml": "Time under User-Mode Linux",
     "timed": "Time",
 }
+# What older results have besides, and nobody is shown any more: emulated wall time.
+WITHDRAWN = "delay"
 
 
 def read_summary(path: Path) -> list[dict]:
-    """The rows of the summary.json at @path; Failure for what is no row."""
+    """The rows of the summary.json at @path, without those of WITHDRAWN evidence;
+    Failure for what is no row."""
     try:
         rows = json.loads(path.read_text())
     except ValueError as err:
@@ -36,13 +38,13 @@ def read_summary(path: Path) -> list[dict]:
         missing = [key for key in KEYS if key not in row] if isinstance(row, dict) else KEYS
         if missing:
             raise Failure(f"{path}, row {number}, has no '{missing[0]}': 'make bench' writes it again")
-        if row["evidence"] not in EVIDENCE:
+        if row["evidence"] not in (*EVIDENCE, WITHDRAWN):
             raise Failure(f"{path}, row {number}, has the evidence '{row['evidence']}': there are "
                           f"{', '.join(EVIDENCE)}")
         if not isinstance(row["values"], dict) or "/" in str(row["metric"]):
             raise Failure(f"{path}, row {number}, has values or a metric that no report can be made of: 'make bench' "
                           "writes it again")
-    return rows
+    return [row for row in rows if row["evidence"] != WITHDRAWN]
 
 
 def change(row: dict) -> float | None:
@@ -57,7 +59,7 @@ def change(row: dict) -> float | None:
 def more_is_better(unit: str) -> bool:
     """Whether a larger value in @unit is a gain: a rate, or what gets through,
     but not a time or a count for each operation."""
-    return unit.endswith("/s") or unit in ("per s", "of 1000 messages")
+    return unit.endswith("/s") or unit == "per s" or unit.startswith("of ")
 
 
 def worse(row: dict) -> float:

@@ -376,7 +376,44 @@ class Fault(Case):
         with self.fails("no result of file"):
             fault.counter_rows(self.dir)
 
-    def test_delays(self):
+    def stuck(self, **members: object) -> list[dict]:
+        """Put a result of each case, with @members, and return these."""
+        cases = [{"kind": kind, "writer": writer, "probe": probe, "done": 16, "of": 16, **members}
+                 for kind in fault.STUCK_KINDS for writer in fault.STUCK_WRITERS
+                 for probe in (*fault.STUCK_FAULTS, *(fault.STUCK_CHANGES if writer == "none" else ()))]
+        put(self.dir / "stuck.json", "".join(json.dumps(case) + "\n" for case in cases))
+        return cases
+
+    def test_stuck(self):
+        """One row for each case, whose condition says all that is particular to
+        it; 0 is a count like any other."""
+        cases = self.stuck(done=0)
+        found = fault.stuck_rows(self.dir)
+        self.assertEqual(len({one["condition"] for one in found}), len(cases))
+        self.assertEqual({(one["metric"], one["unit"], one["evidence"], one["value"]) for one in found},
+                         {("completed_beside_stuck_fault", "of 16", "counter", 0.0)})
+        for words in ("file: faults in that VMA", "file, second attempt: fork()",
+                      "shmem swap: faults in other VMAs that read after mprotect() in that VMA",
+                      "swap: faults in other VMAs after fork()"):
+            self.assertIn(words, [one["condition"] for one in found])
+
+    def test_stuck_missing(self):
+        """A case without a result is told."""
+        cases = self.stuck()
+        put(self.dir / "stuck.json", "".join(json.dumps(case) + "\n" for case in cases[:-1]))
+        with self.fails("no result of shmem, fork, fault-io", "stuck.json"):
+            fault.stuck_rows(self.dir)
+
+    def test_stuck_script(self):
+        """The guest runs each case that has a row, and no other."""
+        put(self.dir / "kselftest/regress/fault/fault_stuck",
+            "#!/bin/sh\nfor k in $(echo $2 | tr , ' '); do for w in $(echo $4 | tr , ' '); do for p in "
+            "$(echo $6 | tr , ' '); do echo \"$k $w $p\"; done; done; done\n").chmod(0o755)
+        subprocess.run(["bash", "-c", fault.STUCK], cwd=self.dir, check=True)
+        self.assertEqual(sorted((self.dir / "stuck.json").read_text().splitlines()),
+                         sorted(f"{case['kind']} {case['writer']} {case['probe']}" for case in self.stuck()))
+
+    def test_times(self):
         """What the neighbour, the bystander and the faults wait for, the
         neighbour first; nobody who is not there has a row."""
         other = {f"{who}_{what}": 0 for who in ("neighbour", "bystander") for what in ("ops", "p50_ns", "p99_ns")}
@@ -384,15 +421,14 @@ class Fault(Case):
             {"mode": "swap", "neighbour": "none", "p99_ns": 2e7, "faults_per_s": 9.5},
             {"mode": "file", "neighbour": "fork", "p99_ns": 3e7, "faults_per_s": 8, "neighbour_ops": 5,
              "neighbour_p50_ns": 1e6, "neighbour_p99_ns": 4e6, "bystander_ops": 1, "bystander_p99_ns": 5e5})))
-        found = fault.delay_rows(self.dir)
+        found = fault.TIMED.guest_rows(self.dir)
         self.assertEqual({one["condition"].split(", ", 2)[2] for one in found}, {"8 threads, 20 ms a request"})
         rows = [(one["metric"], one["condition"].split(", 8 ")[0], one["value"]) for one in found]
         self.assertEqual(rows, [("neighbour_p50", "file, fork", 1.0), ("neighbour_p99", "file, fork", 4.0),
                                 ("bystander_p50", "file, fork", 0.0), ("bystander_p99", "file, fork", 0.5),
                                 ("fault_p99", "swap, none", 20.0), ("fault_p99", "file, fork", 30.0),
                                 ("faults", "swap, none", 9.5), ("faults", "file, fork", 8.0)])
-        self.assertEqual({one["evidence"] for one in found}, {"delay"})
-        self.assertEqual({one["evidence"] for one in fault.TIMED.guest_rows(self.dir)}, {"timed"})
+        self.assertEqual({one["evidence"] for one in found}, {"timed"})
 
 
 class Timed(Case):

@@ -57,7 +57,8 @@ class Cells(Case):
         """Less of a rate is worse, more of anything else is; what no
         verdict was found of is neither."""
         for unit, before, after, found in (("pages", 10, 11, 0.1), ("op/s", 10, 11, -0.1), ("per s", 10, 5, 0.5),
-                                           ("of 1000 messages", 500, 1000, -1), ("pages", 0, 5, 0)):
+                                           ("of 1000 messages", 500, 1000, -1), ("of 16", 16, 8, 0.5),
+                                           ("pages", 0, 5, 0)):
             row = {**cell("m", "c", baseline=before, patched=after), "unit": unit}
             self.assertAlmostEqual(results.worse(row), found)
         self.assertEqual(results.worse({**row, "statistics": {"verdict": "no difference seen"}}), 0)
@@ -77,6 +78,12 @@ class Summary(Case):
             with self.subTest(text=text), self.fails("summary.json", *words):
                 results.read_summary(put(self.dir / "summary.json", text))
         self.assertEqual(results.read_summary(put(self.dir / "summary.json", json.dumps([good]))), [good])
+
+    def test_withdrawn(self):
+        """Emulated wall time in older results is left out."""
+        good = cell("allocs", "64KiB", baseline=14.0)
+        old = {**good, "evidence": "delay"}
+        self.assertEqual(results.read_summary(put(self.dir / "summary.json", json.dumps([old, good, old]))), [good])
 
 
 class Table(Case):
@@ -113,7 +120,7 @@ class Dots(Case):
         order; not what has no baseline or no repetition."""
         rows = [cell("a", str(nth), baseline=100, patched=100 + nth) for nth in range(40)]
         rows += [cell("b", "worse", baseline=1, patched=3), cell("b", "new", patched=3),
-                 {**cell("c", "once", baseline=1, patched=9), "evidence": "delay"}]
+                 {**cell("c", "once", baseline=1, patched=9), "evidence": "timed"}]
         found = dots.chosen(rows)
         self.assertEqual(len(found), dots.MOST)
         self.assertEqual([row["condition"] for row in found], [*map(str, range(16, 40)), "worse"])

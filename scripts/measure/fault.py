@@ -125,10 +125,40 @@ TIMED = Timing("fault/fault_retry_bench", TIMES, "faults", time_rows, slow(DELAY
 # User-Mode Linux has no per-VMA locks.
 NATIVE = None
 
-def delay_rows(run: Path) -> list[dict]:
-    """The same in an emulated guest, where waiting for a slow device is what
-    time tells."""
-    return [{**one, "evidence": "delay"} for one in TIMED.guest_rows(run)]
+
+# What is tried beside a fault that is stuck, and how conditions call it.
+STUCK_KINDS = {"file": "file", "file-second": "file, second attempt", "swap": "swap", "shmem": "shmem swap"}
+STUCK_WRITERS = {"none": "", "mprotect-vma": " after mprotect() in that VMA", "fork": " after fork()"}
+STUCK_FAULTS = {"fault-same": "faults in that VMA", "fault-other": "faults in other VMAs",
+                "fault-io": "faults in other VMAs that read"}
+STUCK_CHANGES = {"mprotect-page": "mprotect() of that page", "mprotect-vma": "mprotect() in that VMA",
+                 "mprotect-other": "mprotect() in another VMA", "munmap-vma": "munmap() in that VMA",
+                 "munmap-other": "munmap() of another VMA", "fork": "fork()"}
+STUCK = f"""
+set -e
+stuck() {{
+	kselftest/regress/fault/fault_stuck --kind {','.join(STUCK_KINDS)} "$@" >> stuck.json
+}}
+stuck --writer none --probe {','.join(STUCK_FAULTS | STUCK_CHANGES)}
+stuck --writer {','.join(writer for writer in STUCK_WRITERS if writer != 'none')} --probe {','.join(STUCK_FAULTS)}
+"""
+
+
+def stuck_rows(run: Path) -> list[dict]:
+    """How many operations complete while a fault waits for a device that does
+    not answer, of the run directory @run.  Failure where a case is missing."""
+    found = {(one["kind"], one["writer"], one["probe"]): one for one in json_lines(run / "stuck.json")}
+    rows = []
+    for kind, where in STUCK_KINDS.items():
+        for writer, after in STUCK_WRITERS.items():
+            for probe, what in (STUCK_FAULTS if after else STUCK_FAULTS | STUCK_CHANGES).items():
+                if (kind, writer, probe) not in found:
+                    raise Failure(f"there is no result of {kind}, {writer}, {probe} in {run / 'stuck.json'}: look at "
+                                  "the guest's output beside it")
+                one = found[kind, writer, probe]
+                rows.append(row("completed_beside_stuck_fault", f"of {one['of']}", f"{where}: {what}{after}",
+                                "counter", one["done"]))
+    return rows
 
 
 # Threads of one process that fault, without I/O, each in a VMA of its own.
@@ -143,6 +173,6 @@ lines --op fault-file --dir /tmp/ext4
 
 MEASUREMENTS = [
     Measurement("reads of the mmap_lock", "trace", COUNTERS, counter_rows),
-    Measurement("waiting for a slow device", "trace", TIMED.script(), delay_rows),
+    Measurement("beside a stuck fault", "trace", STUCK, stuck_rows),
     lines.measurement(SHARED),
 ]

@@ -8,6 +8,8 @@ anew.  The mirrors are the files of the reference base that the series change or
 add, with all series applied, so that they can be read without a kernel tree.
 """
 
+import ctypes
+import os
 import re
 import shutil
 import subprocess
@@ -29,6 +31,7 @@ ADDED = ("tools/testing/selftests/", "Documentation/", "tools/memory-model/litmu
 OWN = re.compile(r"Documentation/[^/]+")
 FORMAT = ("--full-index", "--zero-commit", "--no-signature", "--numbered", "--no-base", "--no-thread",
           "--suffix=.patch", "--subject-prefix=PATCH", "--cover-letter")
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
 SKELETON = "*** SUBJECT HERE ***", "*** BLURB HERE ***"
 
 
@@ -98,22 +101,27 @@ def stale(repo: Path, wanted: dict[str, str]) -> list[str]:
     return found + surplus(wanted)
 
 
+def exchange(one: Path, other: Path) -> None:
+    """Let the directories @one and @other take each other's place, in one step."""
+    if ctypes.CDLL(None, use_errno=True).renameat2(AT_FDCWD, bytes(one), AT_FDCWD, bytes(other), RENAME_EXCHANGE):
+        raise Failure(f"cannot exchange {one} and {other} ({os.strerror(ctypes.get_errno())}): have the checkout on "
+                      "a local file system")
+
+
 def write(tree: Path, topic: Topic, base: Base, start: str, head: str) -> None:
     """Replace the patches of @topic for @base by start..head of the git @tree."""
     directory = ROOT / "patches" / topic.name / base.name
     files = render(tree, start, head, topic.cover(base))
-    # Half a series does not apply, and without one that applies there is no
-    # tree to export from: make all of it, then let it take the other's place.
-    fresh, old = (directory.with_name(f"{base.name}.{word}") for word in ("new", "old"))
-    for path in (fresh, old):
-        shutil.rmtree(path, ignore_errors=True)
+    # Half a series does not apply, and the next export would take none at all
+    # for an empty one: make all of it, then let it take the other's place.
+    fresh = directory.with_name(f"{base.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     for name, content in files.items():
         (fresh / name).write_bytes(content.encode())
-    if directory.exists():
-        directory.rename(old)
-    fresh.rename(directory)
-    shutil.rmtree(old, ignore_errors=True)
+    directory.mkdir(exist_ok=True)
+    exchange(fresh, directory)
+    shutil.rmtree(fresh)
     say(f"export: {len(files) - 1} patches to {directory}")
 
 

@@ -33,6 +33,9 @@ LONG_AGO = 1767225600  # 2026 began: before anything was built
 # The same source must give the same kernel, whoever builds it and when.
 REPRODUCIBLE = {"KBUILD_BUILD_USER": "hotpaths", "KBUILD_BUILD_HOST": "hotpaths",
                 "KBUILD_BUILD_TIMESTAMP": "2026-01-01", "LOCALVERSION": ""}
+# Debian's ccache has compilers of the same names here.  A header that a series
+# changes and the next one does not would compile all of the kernel twice.
+CCACHE = "/usr/lib/ccache"
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,12 @@ class Kernel:
     def image(self) -> Path:
         """What a guest boots."""
         return self.path / arch(self.config).image.name
+
+
+def remembering() -> dict[str, str]:
+    """The environment in which gcc is ccache's, where that is installed."""
+    return {"PATH": f"{CCACHE}:{os.environ['PATH']}", "CCACHE_DIR": str(cache() / "ccache"),
+            "CCACHE_MAXSIZE": "8G", "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime"}
 
 
 def jobs() -> str:
@@ -283,7 +292,7 @@ def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Ke
         say(f"build: {base.tag} {label}, configuration {config} (log: {log})")
         logged(f"build {label} {config}",
                ["make", "-C", source, f"O={out}", *target.words, *lines(config), jobs(), target.image.name], log,
-               env=REPRODUCIBLE)
+               env={**REPRODUCIBLE, **remembering()})
         built(out, source)
         image = Kernel(path=path, base=base.name, commit=commit, config=config,
                        config_hash=hashlib.sha256((out / ".config").read_bytes()).hexdigest()[:12],

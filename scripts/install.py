@@ -19,7 +19,7 @@ from process import Failure, logged, output, say, sha256
 
 PACKAGES = {
     "source": ["git", "curl", "xz-utils"],
-    "build": ["gcc", "make", "flex", "bison", "bc", "libelf-dev", "libssl-dev", "pahole", "kmod",
+    "build": ["gcc", "make", "ccache", "flex", "bison", "bc", "libelf-dev", "libssl-dev", "pahole", "kmod",
               "cpio", "rsync", "perl", "libc6-dev", "linux-libc-dev"],
     "guest": ["qemu-system-x86", "python3-venv", "stress-ng", "bpftrace", "linux-perf", "iproute2",
               "util-linux", "e2fsprogs", "xfsprogs", "qemu-system-arm"],

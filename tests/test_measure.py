@@ -158,11 +158,14 @@ class Rows(Case):
             self.assertEqual(len(lines), len(set(lines)))
             put(self.dir / "native.txt", "".join(f"{number} 1000 {line}\n" for number, line in enumerate(lines, 1)))
             put(self.dir / "threads.json", '{"procs": 2, "ops_per_s": 7}\n')
+            put(self.dir / "switches.txt", "4500\n")
             rows = module.NATIVE.rows(self.dir)
             self.assertEqual([one["value"] for one in rows[:len(lines)]],
                              [float(f"{number * 1e6 / (int(line.split()[1]) if line.startswith('pipe ') else 1):.6g}")
                               for number, line in enumerate(lines, 1)])
-            self.assertEqual({(one["unit"], one["evidence"]) for one in rows}, {("op/s", "timed-uml")})
+            others = [(one["unit"], one["value"]) for one in rows if one["unit"] != "op/s"]
+            self.assertEqual(others, [("switches", 1500)] if module is pipe else [])
+            self.assertEqual({one["evidence"] for one in rows}, {"timed-uml"})
             self.assertEqual(len({one["condition"] for one in rows}), len(rows))
             self.assertEqual(module.NATIVE.config, "um-time")
         put(self.dir / "native.txt", f"0 1000 {lines[0]}\n")

@@ -203,11 +203,38 @@ def time_rows(results: list[dict]) -> list[dict]:
     return rows
 
 
+# Four makes that share the tokens of a job server, which are bytes in a pipe.
+JOBSERVER = """
+cat > /tmp/jobs.mk << 'END'
+part := $(addprefix part, 1 2 3 4)
+job := $(addprefix job, 1 2 3 4 5 6 7 8 9 10 11 12)
+all: $(part)
+$(part):; +@$(MAKE) --no-print-directory -f /tmp/jobs.mk jobs
+jobs: $(job)
+$(job):; @/bin/true $@ > /dev/null
+.PHONY: all jobs $(part) $(job)
+END
+switches() { sed -n 's/^ctxt //p' /proc/stat; }
+make -j4 -f /tmp/jobs.mk
+before=$(switches)
+for turn in 1 2 3; do make -j4 -f /tmp/jobs.mk; done
+echo $(($(switches) - before)) > switches.txt
+"""
+
+
+def job_rows(run: Path) -> list[dict]:
+    """Context switches of three builds with a job server, in one boot of
+    User-Mode Linux."""
+    return [row("context_switches", "switches", "make -j4 of 48 jobs in four makes", "timed-uml",
+                int((run / "switches.txt").read_text()) / 3)]
+
+
 NATIVE = native.measurement(
     {f"{SIZES[size]}, write then read": f"pair {size}" for size in (1, 64, 4096, 65536)}
     | {f"{SIZES[size]}, {writers} writer{'s'[:writers - 1]}, {readers} reader{'s'[:readers - 1]}":
        f"pipe {size} {writers} {readers}"
-       for writers, readers in ((1, 1), (2, 2), (5, 10)) for size in (64, 4096, 65536, 1048576)})
+       for writers, readers in ((1, 1), (2, 2), (5, 10)) for size in (64, 4096, 65536, 1048576)},
+    beside=JOBSERVER, others=job_rows)
 
 TIMED = Timing("pipe/pipe_load", TIMES, "writes", time_rows)
 

@@ -59,7 +59,9 @@ class Interrupted(Case):
         go = self.dir / "go"
         go.unlink(missing_ok=True)
         self.fake("slow", f"{before}echo begun\nuntil [ -e {go} ]; do sleep 0.05; done\necho done > {done}\n")
-        program = put(self.dir / "program.py", f"import sys; sys.path.insert(0, {str(SCRIPTS)!r})\n"
+        # What a shell starts in the background ignores interrupts.
+        program = put(self.dir / "program.py", f"import signal, sys; sys.path.insert(0, {str(SCRIPTS)!r})\n"
+                      "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
                       "import command, process\nfrom pathlib import Path\n"
                       f"command.run(lambda: process.logged('slow', ['slow'], Path('{self.dir}/log'){more}))\n")
         with subprocess.Popen([sys.executable, program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -118,11 +118,12 @@ def headline(topic: Topic, rows: list[dict], state: str) -> str:
     leaves = f"`{topic.metric}`, {first['condition']}" if first else ""
     values = " → ".join(number(first["values"].get(side, 0)) for side in ("baseline", "patched")) if first else ""
     taken = [change(row) for row in rows if row["metric"].startswith("insn_per") and change(row) is not None]
-    verdicts = [row["statistics"]["verdict"] for row in rows if row["evidence"] == "timed-uml"]
+    # Other things than rates are counted on these boots, too.
+    timed = [row["statistics"] for row in rows if row["evidence"] == "timed-uml" and row["unit"] == "op/s"]
+    verdicts = [one["verdict"] for one in timed]
     said = ", ".join(f"{verdicts.count(one)} {word}" for one, word in (
         (GAIN, "better"), (LOSS, "worse"), (NO_DIFFERENCE, "without a difference")) if one in verdicts)
-    ratios = [row["statistics"]["ratio"] for row in rows if row["evidence"] == "timed-uml"
-              and row["statistics"]["verdict"] != NO_DIFFERENCE]
+    ratios = [one["ratio"] for one in timed if one["verdict"] != NO_DIFFERENCE]
     worst = max(rows, key=worse, default=None)
     return "| " + " | ".join((
         topic.name, leaves, values,

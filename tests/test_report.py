@@ -175,11 +175,14 @@ class Write(Case):
         self.assertEqual(report.write(self.out, {"pipe": "of the series as it is"}).read_text(), text)
 
     def test_timed(self):
-        """Verdicts of time are counted, what got worse as what got better."""
+        """Verdicts of time are counted, what got worse as what got better, and
+        not those of what else is counted on the same boots."""
         topic = Topic("pipe", "", "pipe", "allocs_under_mutex")
         for ratio, verdict in ((1.5, "gain"), (2.5, "gain"), (0.8, "loss"), (1, "no difference seen")):
             self.rows.append({**cell("throughput", str(ratio), baseline=10, patched=10 * ratio), "unit": "op/s",
                               "evidence": "timed-uml", "statistics": {"ratio": ratio, "verdict": verdict}})
+        self.rows.append({**cell("context_switches", "make", baseline=10, patched=11), "unit": "switches",
+                          "evidence": "timed-uml", "statistics": {"ratio": 1.1, "verdict": "loss"}})
         line = report.headline(topic, self.rows, "")
         self.assertIn("| 2 better, 1 worse, 1 without a difference (0.80 to 2.50) |", line)
         self.assertIn("| `throughput`, 0.8: -20.0 % |", line)

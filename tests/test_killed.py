@@ -81,7 +81,7 @@ class Killed(KernelCase):
         first = contents(self.root)
         self.assertEqual(len(self.one.patches(self.base)), 2)
         self.assertEqual((self.root / "tools/testing/selftests/alpha/test.c").read_text(), "a test\n")
-        self.assertEqual([path for path in first if ".new" in path], [])
+        self.assertEqual([path for path in first if ".new" in path or ".old" in path], [])
         (repo,) = (locks.cache() / "git").iterdir()
         tree.apply(repo, self.base, [self.one])
 

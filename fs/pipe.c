@@ -119,9 +119,8 @@ static inline bool anon_pipe_nonblock(const struct kiocb *iocb)
 
 /*
  * Take a page from the cache, or a new one, without reclaim if not @wait. Neither
- * this nor anon_pipe_put_page() needs pipe->mutex. The xchg() here pairs with the
- * cmpxchg() there: a reader's loads from a page come before the next writer's
- * stores to it.
+ * this nor anon_pipe_put_page() needs pipe->mutex. The cmpxchg() here pairs with
+ * that there: a reader's loads from a page precede the next writer's stores to it.
  */
 static struct page *anon_pipe_get_page(struct pipe_inode_info *pipe, bool wait)
 {
@@ -130,9 +129,7 @@ static struct page *anon_pipe_get_page(struct pipe_inode_info *pipe, bool wait)
 	for (int i = 0; i < ARRAY_SIZE(pipe->spare_page); i++) {
 		struct page *page = READ_ONCE(pipe->spare_page[i]);
 
-		if (page)
-			page = xchg(&pipe->spare_page[i], NULL);
-		if (page)
+		if (page && try_cmpxchg(&pipe->spare_page[i], &page, NULL))
 			return page;
 	}
 
@@ -142,11 +139,11 @@ static struct page *anon_pipe_get_page(struct pipe_inode_info *pipe, bool wait)
 }
 
 /* Cache a page, or free it if the cache is full or there are other references. */
-static void anon_pipe_put_page(struct pipe_inode_info *pipe,
-			       struct page *page)
+static inline void anon_pipe_put_page(struct pipe_inode_info *pipe,
+				      struct page *page)
 {
-	for (int i = 0; page_count(page) == 1 && i < ARRAY_SIZE(pipe->spare_page); i++) {
-		if (!READ_ONCE(pipe->spare_page[i]) &&
+	for (int i = 0; i < ARRAY_SIZE(pipe->spare_page); i++) {
+		if (!READ_ONCE(pipe->spare_page[i]) && page_count(page) == 1 &&
 		    !cmpxchg(&pipe->spare_page[i], NULL, page))
 			return;
 	}
@@ -401,9 +398,11 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 				break;
 			}
 
-			written = likely(nofault) ?
-				copy_page_to_iter_nofault(buf->page, buf->offset, chars, to) :
-				copy_page_to_iter(buf->page, buf->offset, chars, to);
+			if (likely(nofault))
+				pagefault_disable();
+			written = copy_page_to_iter(buf->page, buf->offset, chars, to);
+			if (likely(nofault))
+				pagefault_enable();
 			if (unlikely(written < chars) && nofault) {
 				iov_iter_revert(to, written);
 				nofault = false;
@@ -555,8 +554,7 @@ static void anon_pipe_prepare(struct pipe_inode_info *pipe,
 		return;
 
 	if (prep->locked) {
-		if (want && !prep->empty && !READ_ONCE(pipe->spare_page[0]) &&
-		    !READ_ONCE(pipe->spare_page[1]))
+		if (want && !prep->empty)
 			prep->empty = anon_pipe_get_page(pipe, true);
 		return;
 	}
@@ -597,8 +595,8 @@ static void anon_pipe_prepare(struct pipe_inode_info *pipe,
 }
 
 /* Take the next page, with @len bytes in it, or if @len is 0, an empty one. */
-static struct page *anon_pipe_next_page(struct pipe_inode_info *pipe,
-					struct anon_pipe_prep *prep, size_t *len)
+static inline struct page *anon_pipe_next_page(struct pipe_inode_info *pipe,
+					       struct anon_pipe_prep *prep, size_t *len)
 {
 	struct page *page = prep->empty;
 
@@ -637,11 +635,12 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 	ssize_t chars;
 	bool was_empty = false;
 	bool wake_next_writer = false;
-	bool full, split;
+	bool full, split, woken = false;
 	unsigned int room;
 	size_t copied;
 	struct anon_pipe_prep prep = {
 		.pages = LIST_HEAD_INIT(prep.pages),
+		.room = UINT_MAX,
 		.locked = total_len < PAGE_SIZE,
 	};
 
@@ -662,7 +661,8 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 		return 0;
 
 	chars = total_len & (PAGE_SIZE - 1);
-	anon_pipe_prepare(pipe, &prep, iocb, from, chars, anon_pipe_room(pipe));
+	if (!prep.locked || unlikely(!READ_ONCE(pipe->spare_page[0])))
+		anon_pipe_prepare(pipe, &prep, iocb, from, chars, anon_pipe_room(pipe));
 	mutex_lock(&pipe->mutex);
 	/* There may be more room by now, and nothing is written yet. */
 	while (unlikely(prep.room < (room = anon_pipe_room(pipe)))) {
@@ -714,7 +714,7 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 	}
 
 	/* A write that fits, or does not block, is not mixed with others. */
-	split = !anon_pipe_nonblock(iocb) && room <
+	split = !prep.locked && !anon_pipe_nonblock(iocb) && room <
 		DIV_ROUND_UP(prep.bytes + iov_iter_count(from), PAGE_SIZE);
 
 	for (;;) {
@@ -789,23 +789,24 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 		 *
 		 * Prepare before the wait, not after: other writers sleep until
 		 * the one that was woken has written. If there is room, but what
-		 * is next is not prepared, wake another one, and prepare it.
+		 * is next is not prepared, wake another one, and prepare it. The
+		 * reader has told those who poll; none of them asks for EPOLLMSG.
 		 */
-		room = anon_pipe_room(pipe);
 		pipe->wake_readers = was_empty && !full;
 		mutex_unlock(&pipe->mutex);
 		if (full && was_empty)
 			wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
 		if (full)
 			kill_fasync(&pipe->fasync_readers, SIGIO, POLL_IN);
-		else if (wake_next_writer)
-			wake_up_interruptible_sync_poll(&pipe->wr_wait, EPOLLOUT | EPOLLWRNORM);
-		anon_pipe_prepare(pipe, &prep, iocb, from, 0, room);
+		else if (woken)
+			wake_up_interruptible_sync_poll(&pipe->wr_wait, EPOLLMSG);
+		anon_pipe_prepare(pipe, &prep, iocb, from, 0, anon_pipe_room(pipe));
 		if (full)
 			wait_event_interruptible_exclusive(pipe->wr_wait, pipe_writable(pipe));
 		mutex_lock(&pipe->mutex);
 		was_empty = pipe_is_empty(pipe) || pipe->wake_readers;
-		wake_next_writer = full;
+		woken = full;
+		wake_next_writer |= full;
 		split = true;
 	}
 out:

@@ -425,6 +425,68 @@ TEST_F_TIMEOUT(copy, stuck_waiter, LONG_TIMEOUT)
 	close(uffd);
 }
 
+/* Have who is started from now on run only when this task sleeps, on its CPU. */
+static void run_after_me(struct __test_metadata *_metadata)
+{
+	const struct sched_param param = {};
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(sched_getcpu(), &cpu);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpu), &cpu));
+	ASSERT_EQ(0, sched_setscheduler(0, SCHED_BATCH, &param));
+}
+
+/*
+ * A writer that was woken, and has to wait for its memory first, wakes the next one.
+ * That is no event for those who poll: they have seen that there is room.
+ */
+TEST_F_TIMEOUT(copy, stuck_waiter_no_event, LONG_TIMEOUT)
+{
+	struct epoll_event out = { .events = EPOLLOUT | EPOLLET }, ev;
+	unsigned char *buf = alloc_buf(_metadata, DEF_SLOTS * psz);
+	int ep = epoll_create1(EPOLL_CLOEXEC), round, in_between = 0;
+	const char *reason;
+	struct lazy l;
+	int uffd;
+
+	uffd = uffd_open_unlocked(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	run_after_me(_metadata);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->p[1], &out));
+	for (round = 0; round < 100 && in_between < 10; round++) {
+		put(_metadata, self->p[1], DEF_SLOTS * psz, 2, 0);
+		epoll_wait(ep, &ev, 1, 0);
+		lazy_alloc(_metadata, &l, uffd, 2 * psz, 1, 0);
+		lazy_arm(_metadata, &l, 3);
+		l.writer.fd = self->p[1];
+		io_start(_metadata, &l.writer);
+		io_wait_blocked(_metadata, &l.writer);
+
+		ASSERT_EQ(DEF_SLOTS * psz, read(self->p[0], buf, DEF_SLOTS * psz));
+		ASSERT_EQ(1, epoll_wait(ep, &ev, 1, 0));
+		/* It has not run yet, or else two events may have been one. */
+		if (io_state(&l.writer) == 'R' && lazy_fault(_metadata, &l) < 0) {
+			in_between++;
+			lazy_wait_stuck(_metadata, &l);
+			ASSERT_EQ(0, epoll_wait(ep, &ev, 1, 0));
+		}
+		ASSERT_EQ(-1, mismatch(buf, DEF_SLOTS * psz, 2, 0));
+		lazy_resolve(_metadata, &l);
+		io_join(_metadata, &l.writer);
+		ASSERT_EQ(l.writer.len, l.writer.ret);
+		get(_metadata, self->p[0], l.writer.len, 1, 0);
+		lazy_free(&l);
+	}
+	ASSERT_EQ(10, in_between);
+	expect_works(_metadata, self->p);
+	free(buf);
+	close(ep);
+	close(uffd);
+}
+
 /*
  * A write of more than there is room for ends early if there is a signal, even
  * if the reader keeps up, so that the pipe is never full.
@@ -470,6 +532,69 @@ TEST_F_TIMEOUT(copy, signal_busy_writer, LONG_TIMEOUT)
 	expect_works(_metadata, self->p);
 	lazy_free(&l);
 	close(uffd);
+}
+
+/*
+ * There was no room for all of a write when it began, so it has not waited for what
+ * is beyond.  There is when it has the mutex: then it waits without it.
+ */
+TEST_F_TIMEOUT(copy, room_since, LONG_TIMEOUT)
+{
+	const ssize_t slots = 2 * DEF_SLOTS, used = 12, room = 3, missing = 5;
+	struct io reader, query;
+	struct lazy holder, l;
+	const char *reason;
+	int uffd[2], fd;
+	bool held;
+
+	if (fcntl(self->p[1], F_SETPIPE_SZ, (int)(slots * psz)) < 0)
+		SKIP(return, "cannot make a pipe of 32 pages: %s", strerror(errno));
+	uffd[0] = uffd_open_unlocked(_metadata, &reason);
+	if (uffd[0] < 0)
+		SKIP(return, "%s", reason);
+	uffd[1] = uffd_open(_metadata, &reason);
+	ASSERT_GE(uffd[1], 0);
+
+	/* Pages after the 16th of a write that does not block hold the mutex. */
+	fd = reopen_nonblock(_metadata, self->p[1]);
+	put(_metadata, self->p[1], used * psz, 1, 0);
+	lazy_alloc(_metadata, &holder, uffd[0], (slots - used) * psz, 1, used * psz);
+	lazy_start(_metadata, &holder, fd, 1ull << (slots - used - room));
+	/* They get it in this order. */
+	io_init_read(_metadata, &reader, self->p[0], slots * psz);
+	io_start(_metadata, &reader);
+	ASSERT_TRUE(WAIT_FOR(io_state(&reader) == 'D'));
+	lazy_alloc(_metadata, &l, uffd[1], 2 * missing * psz, 2, 0);
+	lazy_arm(_metadata, &l, 1ull << missing);
+	l.writer.fd = self->p[1];
+	io_start(_metadata, &l.writer);
+	ASSERT_TRUE(WAIT_FOR(io_state(&l.writer) == 'D'));
+	ASSERT_EQ(-1, lazy_fault(_metadata, &l));
+
+	lazy_resolve(_metadata, &holder);
+	io_join(_metadata, &holder.writer);
+	ASSERT_EQ(holder.writer.len, holder.writer.ret);
+	io_join(_metadata, &reader);
+	ASSERT_EQ(slots * psz, reader.ret);
+	ASSERT_EQ(-1, mismatch(reader.buf, slots * psz, 1, 0));
+	lazy_wait_stuck(_metadata, &l);
+	held = holds_mutex(_metadata, self->p[0], &query);
+	lazy_resolve(_metadata, &l);
+	if (held)
+		io_join(_metadata, &query);
+	io_join(_metadata, &l.writer);
+	ASSERT_FALSE(held);
+	ASSERT_EQ(0, query.ret);
+	ASSERT_EQ(l.writer.len, l.writer.ret);
+	get(_metadata, self->p[0], l.writer.len, 2, 0);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	expect_works(_metadata, self->p);
+	free(reader.buf);
+	lazy_free(&holder);
+	lazy_free(&l);
+	close(fd);
+	close(uffd[0]);
+	close(uffd[1]);
 }
 
 /*

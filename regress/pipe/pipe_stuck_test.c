@@ -425,16 +425,19 @@ TEST_F_TIMEOUT(copy, stuck_waiter, LONG_TIMEOUT)
 	close(uffd);
 }
 
-/* Have who is started from now on run only when this task sleeps, on its CPU. */
-static void run_after_me(struct __test_metadata *_metadata)
+/*
+ * Have who is started from now on run only when this task sleeps, on its CPU.
+ * Returns false without the right to a real-time policy.
+ */
+static bool run_after_me(struct __test_metadata *_metadata)
 {
-	const struct sched_param param = {};
+	const struct sched_param param = { .sched_priority = 1 };
 	cpu_set_t cpu;
 
 	CPU_ZERO(&cpu);
 	CPU_SET(sched_getcpu(), &cpu);
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpu), &cpu));
-	ASSERT_EQ(0, sched_setscheduler(0, SCHED_BATCH, &param));
+	return !sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param);
 }
 
 /*
@@ -453,7 +456,8 @@ TEST_F_TIMEOUT(copy, stuck_waiter_no_event, LONG_TIMEOUT)
 	uffd = uffd_open_unlocked(_metadata, &reason);
 	if (uffd < 0)
 		SKIP(return, "%s", reason);
-	run_after_me(_metadata);
+	if (!run_after_me(_metadata))
+		SKIP(return, "no real-time policy: %s", strerror(errno));
 	set_slots(_metadata, self->p[1], DEF_SLOTS);
 	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->p[1], &out));
 	for (round = 0; round < 100 && in_between < 10; round++) {

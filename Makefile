@@ -40,6 +40,7 @@ help:
 	@echo "  BASE=v7.3                    a base of bases.toml"
 	@echo "  KDIR=dir                     your own kernel tree instead of a download"
 	@echo "  ACCEL=auto|kvm|tcg CPUS=n TIMED=1 BOOTS=n OUT=dir      for make bench"
+	@echo "  TIME_AGAIN=1                 for make bench: keep the counts in OUT, take the time anew"
 	@echo "  DIR=dir DURATION=1 ROUNDS=3  for make bench-host: where to make files, seconds a run, runs of each"
 	@echo "  DURATION=10 COMMAND='...'    for make survey: seconds for each script, or while a command runs"
 	@echo "  CONFIG=trace|debug|bench                       for make shell; for make deb, a file (default: as booted)"
@@ -52,7 +53,7 @@ install:
 
 bench:
 	$(call step,bench) $(base) $(topic) $(call given,ACCEL,--accel) $(call given,CPUS,--cpus) \
-		$(if $(TIMED),--timed) $(call given,BOOTS,--boots) $(call given,OUT,--out)
+		$(if $(TIMED),--timed) $(if $(TIME_AGAIN),--time-again) $(call given,BOOTS,--boots) $(call given,OUT,--out)
 
 deb:
 	$(call step,deb) $(base) $(topic) $(call given,CONFIG,--config) $(call given,OUT,--out)

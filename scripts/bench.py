@@ -151,6 +151,20 @@ def timed(topic: Topic, measurement: Measurement, kernels: dict[str, Kernel], te
                            + ("" if accel == "kvm" else ", emulated, not evidence"))
 
 
+def kept(topic: Topic, compared: dict[str, Side], out: Path) -> list[dict]:
+    """The rows of a topic in @out that are counts.  Raises Failure where there
+    are none, or where they are of other code than what is @compared."""
+    summary, conditions = out / "summary.json", out / f"environment-{topic.name}.json"
+    if not summary.exists() or not conditions.exists():
+        raise Failure(f"{out} has no figures of {topic.name}; run make bench TOPIC={topic.name} first")
+    measured = {(one["side"], one["code"]) for one in json.loads(conditions.read_text())["kernels"]}
+    for name, side in compared.items():
+        if (name, code_of(side.repo, side.revision)) not in measured:
+            raise Failure(f"the counts in {out} are of another {name} kernel; run make bench TOPIC={topic.name} anew")
+    return [cell for cell in read_summary(summary)
+            if cell["topic"] == topic.name and not cell["evidence"].startswith("timed")]
+
+
 def sweep(most: int) -> list[int]:
     """The numbers of CPUs that guests are timed with: 1, 2, 4 and so on, and @most."""
     return sorted({1 << power for power in range(most.bit_length())} | {most})
@@ -192,7 +206,8 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
     probe = kernel(repo, base, base.tag, configs[0], f"{topic.name}-baseline")
     accel = accelerator(args.accel, probe)
     raw = run_directory(f"{base.name}-{topic.name}-raw")
-    rows = counted(topic, compared, tests, accel, raw)
+    rows = (kept(topic, compared, out) if args.time_again else
+            counted(topic, compared, tests, accel, raw))
     boots = (args.boots, 3 * args.boots // 2)
     # Only from the cache: all of them were built by now.
     kernels = [(name, compared[name], image) for config in configs
@@ -226,6 +241,9 @@ def main() -> None:
     parser.add_argument("--boots", type=at_least(5), default=20,
                         help="boots a side that time is taken of, and up to half as many more where the intervals "
                              "are wide (default: 20)")
+    parser.add_argument("--time-again", action="store_true",
+                        help="keep the counts that are there, which are exact, and take the time anew: for when the "
+                             "machine was busy")
     parser.add_argument("--out", help="where to write (default: results/<base>/<date>)")
     args = parser.parse_args()
     base, topics = args.base, chosen_topics(args.topic, args.base)

@@ -65,7 +65,7 @@ class Revisions(KernelCase):
         """Run bench.bench() with all that takes a kernel replaced, and what is
         @measured; the results directory."""
         out = self.dir / "results/v0/today"
-        args = argparse.Namespace(kdir=None, accel="tcg", timed=False, boots=5)
+        args = argparse.Namespace(kdir=None, accel="tcg", timed=False, boots=5, time_again=False)
         with contextlib.ExitStack() as stack:
             for name, value in (("repository", lambda *_: self.repo), ("kselftests", mock.Mock()),
                                 ("kernel", mock.Mock()), ("measures", mock.Mock(return_value=mock.Mock(MEASUREMENTS=[
@@ -86,6 +86,28 @@ class Revisions(KernelCase):
         with self.assertRaises(KeyboardInterrupt):
             self.bench(mock.Mock(side_effect=KeyboardInterrupt))
         self.assertEqual(json.loads((out / "summary.json").read_text()), [{"topic": "alpha", "value": 1}])
+
+    def test_kept(self):
+        """What keeps the counts of a topic keeps nothing else, and only where
+        all that is compared is the code that was counted."""
+        compared = bench.revisions(self.repo, self.base, self.one)
+        out = self.dir / "out"
+        with self.fails("has no figures of alpha", "make bench TOPIC=alpha"):
+            bench.kept(self.one, compared, out)
+        row = {"topic": "alpha", "metric": "allocs", "unit": "pages", "condition": "64KiB",
+               "evidence": "counter", "values": {}}
+        put(out / "summary.json", json.dumps([row, {**row, "topic": "beta"}, {**row, "evidence": "timed-uml"},
+                                              {**row, "evidence": "timed"}]))
+        codes = {name: tree.code_of(side.repo, side.revision) for name, side in compared.items()}
+        kernels = [{"side": name, "code": code} for name, code in codes.items()]
+        # The kernels that are timed have the same names, and a benchmark in them.
+        kernels += [{"side": name, "code": "timed"} for name in codes]
+        put(out / "environment-alpha.json", json.dumps({"kernels": kernels}))
+        self.assertEqual(bench.kept(self.one, compared, out), [row])
+        put(out / "environment-alpha.json", json.dumps({"kernels": [
+            one for one in kernels if one != {"side": "patched", "code": codes["patched"]}]}))
+        with self.fails("of another patched kernel"):
+            bench.kept(self.one, compared, out)
 
     def test_failed(self):
         """A run that fails leaves no results, and no directory for them."""

@@ -14,7 +14,7 @@ from process import Failure
 
 from measure import Measurement, row
 
-MILLISECONDS = 150      # for each row
+MILLISECONDS = 150      # for each row, in each turn
 FILE_BYTES = 65536      # of each file that is read
 FILES = 2               # that are there for readers with one of their own
 
@@ -41,27 +41,31 @@ ext4() {{
 def measured(run: Path) -> dict[str, float]:
     """Operations per second in the run's directory @run, by what was asked of
     the benchmark."""
-    found = {}
+    done: dict[str, float] = {}
+    passed: dict[str, int] = {}
     for line in (run / "native.txt").read_text().splitlines():
         operations, nanoseconds, what = line.split(" ", 2)
         if not int(operations):
             raise Failure(f"nothing was done in '{what}' of {run}: look at the guest's log beside it")
         # Of pipes bytes are counted.
         each = int(what.split()[1]) if what.startswith("pipe ") else 1
-        found[what] = int(operations) / each / int(nanoseconds) * 1e9
-    return found
+        done[what] = done.get(what, 0) + int(operations) / each
+        passed[what] = passed.get(what, 0) + int(nanoseconds)
+    return {what: done[what] / passed[what] * 1e9 for what in done}
 
 
 def measurement(conditions: dict[str, str], setup: str = "", beside: str = "",
-                others: Callable[[Path], list[dict]] = lambda _run: []) -> Measurement:
+                others: Callable[[Path], list[dict]] = lambda _run: [], turns: int = 1) -> Measurement:
     """The measurement of @conditions: what a row is called, to what is asked of
     the benchmark.  @setup: shell that makes what these need; @beside: shell that
-    measures @others, which are rows of the run's directory."""
+    measures @others, which are rows of the run's directory.  Each boot takes all
+    rows in @turns: tasks that wait for each other may settle in one rhythm or in
+    another, and keep to it as long as they run."""
     def rows(run: Path) -> list[dict]:
         """The rows of one boot."""
         found = measured(run)
         return [row("throughput", "op/s", condition, "timed-uml", found[what])
                 for condition, what in conditions.items()] + others(run)
 
-    script = PRELUDE + setup + "\n".join(f"bench {what}" for what in conditions.values()) + "\n" + beside
+    script = PRELUDE + setup + "".join(f"bench {what}\n" for what in conditions.values()) * turns + beside
     return Measurement("time under User-Mode Linux", "um-time", script, rows)

@@ -234,7 +234,7 @@ NATIVE = native.measurement(
     | {f"{SIZES[size]}, {writers} writer{'s'[:writers - 1]}, {readers} reader{'s'[:readers - 1]}":
        f"pipe {size} {writers} {readers}"
        for writers, readers in ((1, 1), (2, 2), (5, 10)) for size in (64, 4096, 65536, 1048576)},
-    beside=JOBSERVER, others=job_rows)
+    beside=JOBSERVER, others=job_rows, turns=4)
 
 TIMED = Timing("pipe/pipe_load", TIMES, "writes", time_rows)
 

@@ -465,10 +465,14 @@ NS_TEST(order_of_errors, false)
 struct turns {
 	int turn;
 	unsigned int taken[2];
+	long until;
 	bool nested;
 };
 
-#define TURNS	2000
+#define TURNS		2000
+/* Where that takes longer than a test may, as in an emulator, so many suffice. */
+#define TURNS_LEAST	100
+#define LOOP_MS		12000
 
 static void take_turns(struct turns *t, int me)
 {
@@ -483,7 +487,7 @@ static void take_turns(struct turns *t, int me)
 		for (;;)
 			pause();
 	}
-	while (t->taken[me] < TURNS) {
+	while (t->taken[me] < TURNS && now_ms() < t->until) {
 		if (__atomic_load_n(&t->turn, __ATOMIC_ACQUIRE) != me) {
 			sched_yield();
 			continue;
@@ -504,6 +508,7 @@ static void turns(bool nested)
 	int i;
 
 	t->nested = nested;
+	t->until = now_ms() + LOOP_MS;
 	for (i = 0; i < 2; i++) {
 		pids[i] = fork();
 		CHECK(pids[i] >= 0);
@@ -512,8 +517,8 @@ static void turns(bool nested)
 	}
 	for (i = 0; i < 2; i++)
 		reap(pids[i]);
-	CHECK_EQ(TURNS, t->taken[0]);
-	CHECK_EQ(TURNS, t->taken[1]);
+	say("# number 555 taken %u and %u times\n", t->taken[0], t->taken[1]);
+	CHECK(t->taken[0] >= TURNS_LEAST && t->taken[1] >= TURNS_LEAST);
 }
 
 NS_TEST(reused_at_once, false)
@@ -532,6 +537,7 @@ NS_TEST(reused_at_once_nested, false)
  * anybody else's clone() or exit().
  */
 #define ROUNDS		152
+#define ROUNDS_LEAST	32
 #define CHILDREN	24
 #define SLOW_MS		500
 
@@ -576,12 +582,12 @@ static void death_of_init(struct death *d, int round, bool deeper)
 NS_TEST(death_of_a_namespace, false)
 {
 	struct death *d = map_shared(sizeof(*d));
-	unsigned int some = 0, all = 0, slow[2] = {};
-	int round, status;
-	long init, from;
+	unsigned int round, some = 0, all = 0, slow[2] = {};
+	int status;
+	long init, from, until = now_ms() + LOOP_MS;
 	bool before;
 
-	for (round = 0; round < ROUNDS; round++) {
+	for (round = 0; round < ROUNDS && (round < ROUNDS_LEAST || now_ms() < until); round++) {
 		memset(d, 0, sizeof(*d));
 		init = clone_tids(CLONE_NEWPID, 0, NULL);
 		CHECK(init >= 0);
@@ -607,8 +613,8 @@ NS_TEST(death_of_a_namespace, false)
 		all += !before && d->left == CHILDREN;
 	}
 	say("# of %u rounds, some were killed in %u, and none in %u; slow %u, %u of the others\n",
-	    ROUNDS / 2, some, all, slow[0], slow[1]);
-	CHECK(slow[0] < ROUNDS / 8 && slow[1] < ROUNDS / 8);
+	    round / 2, some, all, slow[0], slow[1]);
+	CHECK(slow[0] < round / 8 && slow[1] < round / 8);
 	/* Or it did not test what it is for. */
 	CHECK(some || sysconf(_SC_NPROCESSORS_ONLN) == 1);
 }

@@ -168,7 +168,7 @@ class Rows(Case):
             put(self.dir / "switches.txt", "4500\n")
             rows = module.NATIVE.rows(self.dir)
             self.assertEqual([one["value"] for one in rows[:len(lines)]],
-                             [float(f"{number * 1e6 / (int(line.split()[1]) if line.startswith('pipe ') else 1):.6g}")
+                             [float(f"{number * 1e6 / (int(line.split()[1]) if line.startswith('pipe') else 1):.6g}")
                               for number, line in enumerate(lines, 1)])
             others = [(one["unit"], one["value"]) for one in rows if one["unit"] != "op/s"]
             self.assertEqual(others, [("switches", 1500)] if module is pipe else [])

@@ -48,7 +48,7 @@ def measured(run: Path) -> dict[str, float]:
         if not int(operations):
             raise Failure(f"nothing was done in '{what}' of {run}: look at the guest's log beside it")
         # Of pipes bytes are counted.
-        each = int(what.split()[1]) if what.startswith("pipe ") else 1
+        each = int(what.split()[1]) if what.startswith("pipe") else 1
         done[what] = done.get(what, 0) + int(operations) / each
         passed[what] = passed.get(what, 0) + int(nanoseconds)
     return {what: done[what] / passed[what] * 1e9 for what in done}

@@ -229,11 +229,15 @@ def job_rows(run: Path) -> list[dict]:
                 int((run / "switches.txt").read_text()) / 3)]
 
 
+GROUPS = ((1, 1), (2, 2), (5, 10))     # writers and readers of the rows with a clock
+
 NATIVE = native.measurement(
     {f"{SIZES[size]}, write then read": f"pair {size}" for size in (1, 64, 4096, 65536)}
     | {f"{SIZES[size]}, {writers} writer{'s'[:writers - 1]}, {readers} reader{'s'[:readers - 1]}":
        f"pipe {size} {writers} {readers}"
-       for writers, readers in ((1, 1), (2, 2), (5, 10)) for size in (64, 4096, 65536, 1048576)},
+       for writers, readers in GROUPS for size in (64, 4096, 65536, 1048576)}
+    | {f"64 KiB, {writers} writer{'s'[:writers - 1]}, {readers} reader{'s'[:readers - 1]}, bound to CPUs":
+       f"pipe-bound 65536 {writers} {readers}" for writers, readers in GROUPS},
     beside=JOBSERVER, others=job_rows, turns=4)
 
 TIMED = Timing("pipe/pipe_load", TIMES, "writes", time_rows)

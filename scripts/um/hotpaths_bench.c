@@ -9,11 +9,13 @@
  *
  *	<milliseconds> pread <bytes> <threads> <file>		all read one page
  *	<milliseconds> pread-own <bytes> <threads> <file>	of <file>.0, <file>.1, ...
- *	<milliseconds> pipe <bytes> <writers> <readers>
+ *	<milliseconds> pipe <bytes> <writers> <readers>		where the scheduler puts them
+ *	<milliseconds> pipe-bound <bytes> <writers> <readers>	to a CPU each by turns
  *	<milliseconds> pair <bytes>				write, then read: one task
  *	<milliseconds> pid <batch> <threads>			alloc_pid(), free_pid()
  *
- * and reading it then gives "<operations> <nanoseconds>", but of pipe the bytes
+ * All but "pipe" bind each thread to a CPU, by turns.
+ * Reading it then gives "<operations> <nanoseconds>", but of pipe the bytes
  * that were written: a large write may not come to its end in time.
  */
 
@@ -59,6 +61,7 @@ struct job {
 	unsigned int batch;
 	unsigned int workers;
 	bool count_bytes;
+	bool bound;
 	bool go;
 	bool stop;
 	struct worker worker[MOST_THREADS];
@@ -181,7 +184,8 @@ static int bench_add(struct job *job, bool (*op)(struct worker *worker), struct 
 		return PTR_ERR(worker->task);
 	}
 	get_task_struct(worker->task);
-	kthread_bind(worker->task, cpu);
+	if (job->bound)
+		kthread_bind(worker->task, cpu);
 	job->workers++;
 	return 0;
 }
@@ -267,12 +271,15 @@ static int bench_line(struct job *job, char *line)
 	unsigned int ms, first = 1, second = 1, i;
 	struct file *ends[2] = { };
 	char op[16], path[64] = "";
+	bool pipe;
 	int err = 0;
 
 	if (sscanf(line, "%u %15s %zu %u %63s", &ms, op, &job->bytes, &first, path) < 3)
 		return -EINVAL;
-	if (!strcmp(op, "pipe") && kstrtouint(path, 10, &second))
+	pipe = !strcmp(op, "pipe") || !strcmp(op, "pipe-bound");
+	if (pipe && kstrtouint(path, 10, &second))
 		return -EINVAL;
+	job->bound = strcmp(op, "pipe");
 	if (!first || !second || first > MOST_THREADS || second > MOST_THREADS ||
 	    first + second > MOST_THREADS || job->bytes > SZ_16M)
 		return -EINVAL;
@@ -284,11 +291,11 @@ static int bench_line(struct job *job, char *line)
 			return -EINVAL;
 		for (i = 0; i < first && !err; i++)
 			err = bench_add(job, do_pids, NULL, NULL, true);
-	} else if (!strcmp(op, "pipe") || !strcmp(op, "pair")) {
+	} else if (pipe || !strcmp(op, "pair")) {
 		err = create_pipe_files(ends, 0);
 		if (err)
 			return err;
-		err = !strcmp(op, "pipe") ? bench_pipe(job, ends, first, second) :
+		err = pipe ? bench_pipe(job, ends, first, second) :
 			bench_add(job, do_pair, ends[0], ends[1], true);
 	} else {
 		return -EINVAL;

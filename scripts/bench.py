@@ -73,6 +73,11 @@ def build_sides(topic: Topic, compared: dict[str, Side], config: str) -> dict[st
             for name, side in compared.items()}
 
 
+def chosen(compared: dict[str, Side], measurement: Measurement) -> dict[str, Side]:
+    """Those of @compared that @measurement is of."""
+    return {name: side for name, side in compared.items() if name in (measurement.sides or compared)}
+
+
 def measures(topic: Topic) -> ModuleType:
     """The module of measure/ that says what is measured of @topic."""
     return importlib.import_module(f"measure.{topic.name}")
@@ -119,7 +124,7 @@ def counted(topic: Topic, compared: dict[str, Side], tests: Path, accel: str, ra
     rows = []
     for number, measurement in enumerate(measurements, 1):
         say(f"bench: {topic.name}, measurement {number} of {len(measurements)}: {measurement.name}")
-        kernels = build_sides(topic, compared, measurement.config)
+        kernels = build_sides(topic, chosen(compared, measurement), measurement.config)
         sides = {}
         for side in kernels:
             name = f"{topic.name}-{measurement.name.replace(' ', '-')}-{side}"
@@ -134,15 +139,16 @@ def counted(topic: Topic, compared: dict[str, Side], tests: Path, accel: str, ra
 
 def timed(topic: Topic, measurement: Measurement, kernels: dict[str, Kernel], tests: Path, accel: str,
           boots: tuple[int, int], raw: Path) -> list[dict]:
-    """The rows of @measurement on @kernels, the baseline and the series, booted
-    as rounds.rounds() says; @boots: its least and most."""
+    """The rows of @measurement on @kernels, the baseline, the series and others,
+    booted as rounds.rounds() says; @boots: its least and most."""
     def once(side: str) -> list[dict]:
         """The rows of one boot.  All boots of a side have one run directory, or
         the tests would lie in the cache a hundred times."""
-        image = kernels["patched" if side == "patched" else "baseline"]
+        image = kernels.get(side, kernels["baseline"])
         return measurement.rows(guest_run(measurement, side, image, tests, accel, f"{topic.name}-timed-{side}"))
 
-    cells = rounds.rounds(once, *boots, f"{topic.name}, {measurement.name}")
+    cells = rounds.rounds(once, *boots, f"{topic.name}, {measurement.name}",
+                          tuple(name for name in kernels if name not in rounds.SIDES))
     # Before anything is made of them: the boots took long.
     (raw / f"{measurement.config}-{measurement.cpus}.json").write_text(json.dumps(cells, indent=1) + "\n")
     if measurement.config in GUESTS:
@@ -171,13 +177,12 @@ def sweep(most: int) -> list[int]:
 
 
 def timing(topic: Topic, compared: dict[str, Side]) -> dict[str, Side]:
-    """The baseline and the series as User-Mode Linux times them: with the
-    benchmark in the kernel."""
-    baseline, patched = compared["baseline"], compared["patched"]
-    own = variants(topic, patched.base) / "time.patch"
-    return {"baseline": replace(baseline, revision=with_benchmark(baseline.repo, baseline.revision)),
-            "patched": replace(patched, revision=with_benchmark(patched.repo, patched.revision,
-                                                                own if own.exists() else None))}
+    """The baseline, the series and what the topic names as `timed` as User-Mode
+    Linux times them: with the benchmark in the kernel."""
+    own = variants(topic, compared["patched"].base) / "time.patch"
+    return {name: replace(side, revision=with_benchmark(side.repo, side.revision,
+                                                        own if name == "patched" and own.exists() else None))
+            for name, side in compared.items() if name in ("baseline", "patched", *topic.timed)}
 
 
 def environment(base: Base, accel: str, kernels: list[tuple[str, Side, Kernel]]) -> dict:
@@ -202,16 +207,19 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
     repo = repository(base, args.kdir)
     compared = revisions(repo, base, topic)
     tests = kselftests(repo, compared["patched"].revision, [topic.kselftest], regress=(topic.name, "lines"))
-    configs = list(dict.fromkeys(measurement.config for measurement in measures(topic).MEASUREMENTS))
-    probe = kernel(repo, base, base.tag, configs[0], f"{topic.name}-baseline")
+    measurements = measures(topic).MEASUREMENTS
+    probe = kernel(repo, base, base.tag, measurements[0].config, f"{topic.name}-baseline")
     accel = accelerator(args.accel, probe)
     raw = run_directory(f"{base.name}-{topic.name}-raw")
     rows = (kept(topic, compared, out) if args.time_again else
             counted(topic, compared, tests, accel, raw))
     boots = (args.boots, 3 * args.boots // 2)
     # Only from the cache: all of them were built by now.
-    kernels = [(name, compared[name], image) for config in configs
-               for name, image in build_sides(topic, compared, config).items()]
+    kernels = []
+    for config in dict.fromkeys(one.config for one in measurements):
+        sides = {name: side for one in measurements if one.config == config
+                 for name, side in chosen(compared, one).items()}
+        kernels += [(name, sides[name], image) for name, image in build_sides(topic, sides, config).items()]
     if args.timed or accel == "kvm":
         measurement = measures(topic).TIMED.measurement()
         images = build_sides(topic, {side: compared[side] for side in ("baseline", "patched")}, measurement.config)

@@ -22,7 +22,7 @@ CONFIGS = ("bench", "trace", "debug", "check")
 GUESTS = ("arm64", "um", "um-time")
 
 # What series.toml says of a topic as a whole, and may say otherwise of a base.
-PER_BASE = ("neighbours", "native", "emulated", "frames", "guests", "compared", "instead", "steps", "beside")
+PER_BASE = ("neighbours", "native", "emulated", "frames", "guests", "compared", "instead", "steps", "beside", "timed")
 
 # How far a series is for a base.  Where the base has all of it, none is kept.
 UPSTREAM = "upstream"
@@ -97,6 +97,7 @@ class Topic:
     instead: tuple[str, ...] = ()
     steps: dict[str, int] = field(default_factory=dict)
     beside: tuple[str, ...] = ()
+    timed: tuple[str, ...] = ()
     base: dict[str, State] = field(default_factory=dict)
 
     def patches(self, base: Base) -> list[Path]:

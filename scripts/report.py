@@ -61,9 +61,14 @@ def moved(row: dict) -> str:
 
 def cell(row: dict, side: str) -> str:
     """The value of @side in @row as tables show it, '' where there is none: a mean
-    with its standard deviation, where it is one."""
+    with its standard deviation, where it is one, and of a variant that was timed
+    the ratio to the base with its interval."""
     if side not in row["values"]:
         return ""
+    other = row.get("statistics", {}).get("others", {}).get(side)
+    if other:
+        return f"{number(row['values'][side])}, {other['ratio']:.3f} [{other['interval'][0]:.3f}, " \
+               f"{other['interval'][1]:.3f}]"
     spread = row.get("spreads", {}).get(side)
     return number(row["values"][side]) + (f" ± {number(spread['deviation'])}" if spread else "")
 

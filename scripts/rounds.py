@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Time two kernels, and the first of them again, by boots in random order."""
+"""Time two kernels, the first of them again, and others beside them, by boots in
+random order."""
 
 import random
 from collections.abc import Callable
+from statistics import median
 
 import stats
 from process import say
@@ -31,16 +33,17 @@ def precise(cells: list[dict]) -> bool:
     return all(stats.precise(cell["boots"]["baseline"], cell["boots"]["patched"]) for cell in cells)
 
 
-def rounds(boot: Callable[[str], list[dict]], least: int, most: int, what: str) -> list[dict]:
+def rounds(boot: Callable[[str], list[dict]], least: int, most: int, what: str,
+           others: tuple[str, ...] = ()) -> list[dict]:
     """The cells of at least @least rounds, and of no more than @most, if the
     intervals of all ratios come within 5 % before.  @boot boots the kernel of a
-    side and returns its rows; in each round all sides are booted, in
-    random order, and the first round is thrown away, in which caches of the host
-    are cold.  @what is measured, for progress."""
+    side and returns its rows; in each round all sides are booted, SIDES and
+    @others, in random order, and the first round is thrown away, in which caches
+    of the host are cold.  @what is measured, for progress."""
     order = random.Random(1)
     boots = []
     for number in range(most + 1):
-        sides = order.sample(SIDES, len(SIDES))
+        sides = order.sample(SIDES + others, len(SIDES + others))
         say(f"bench: {what}, round {number} of {least} to {most}: {', '.join(sides)}")
         found = [(side, boot(side)) for side in sides]
         if number:
@@ -52,10 +55,18 @@ def rounds(boot: Callable[[str], list[dict]], least: int, most: int, what: str) 
 
 def compared(cells: list[dict], topic: str, remark: str = "") -> list[dict]:
     """@cells as rows of summary.json about @topic; @remark is added to what each
-    is of."""
+    is of.  Of sides that are none of SIDES there are the medians, and as "others"
+    of the statistics the ratio to the baseline and its interval."""
     rows = []
     for cell in cells:
-        found = stats.compare(*(cell["boots"][side] for side in SIDES), more=more_is_better(cell["unit"]))
+        boots = cell["boots"]
+        found = stats.compare(*(boots[side] for side in SIDES), more=more_is_better(cell["unit"]))
+        others = {side: values for side, values in boots.items() if side not in SIDES}
+        if others:
+            found["medians"] |= {side: median(values) for side, values in others.items()}
+            found["others"] = {side: {"ratio": median(values) / median(boots["baseline"]),
+                                      "interval": stats.ratio_interval(boots["baseline"], values)}
+                               for side, values in others.items()}
         rows.append({"topic": topic, "metric": cell["metric"], "unit": cell["unit"],
                      "condition": cell["condition"] + remark, "evidence": cell["evidence"],
                      "values": found["medians"], "statistics": found})

@@ -69,8 +69,8 @@ class Revisions(KernelCase):
         with contextlib.ExitStack() as stack:
             for name, value in (("repository", lambda *_: self.repo), ("kselftests", mock.Mock()),
                                 ("kernel", mock.Mock()), ("measures", mock.Mock(return_value=mock.Mock(MEASUREMENTS=[
-                                    mock.Mock(config="trace")], NATIVE=None))), ("environment", lambda *_: {}),
-                                ("counted", measured)):
+                                    mock.Mock(config="trace", sides=())], NATIVE=None))),
+                                ("environment", lambda *_: {}), ("counted", measured)):
                 stack.enter_context(mock.patch.object(bench, name, value))
             bench.bench(self.base, self.one, args, out)
         return out
@@ -108,6 +108,21 @@ class Revisions(KernelCase):
             one for one in kernels if one != {"side": "patched", "code": codes["patched"]}]}))
         with self.fails("of another patched kernel"):
             bench.kept(self.one, compared, out)
+
+    def test_chosen(self):
+        """A measurement is of all columns, or of those that it names and that are
+        there; the time is taken of the base, the series and what is named."""
+        compared = dict.fromkeys(("baseline", "tree", "map", "patched"), mock.Mock())
+        self.assertEqual(list(bench.chosen(compared, mock.Mock(sides=()))), list(compared))
+        self.assertEqual(list(bench.chosen(compared, mock.Mock(sides=("patched", "baseline", "none")))),
+                         ["baseline", "patched"])
+        sides = bench.revisions(self.repo, self.base, self.one)
+        sides = {"baseline": sides["baseline"], "tree": sides["baseline"], "map": sides["baseline"],
+                 "patched": sides["patched"]}
+        with mock.patch.object(bench, "with_benchmark", lambda _repo, revision, _own: f"{revision} and a clock"):
+            timed = bench.timing(replace(self.one, timed=("map",)), sides)
+        self.assertEqual(list(timed), ["baseline", "map", "patched"])
+        self.assertEqual(timed["map"].revision, f"{self.base.tag} and a clock")
 
     def test_failed(self):
         """A run that fails leaves no results, and no directory for them."""

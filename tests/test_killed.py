@@ -129,7 +129,7 @@ esac
 import json
 rows = json.loads(Path({str(put(self.dir / "rows.json", json.dumps(rows)))!r}).read_text())
 class Measured:
-    MEASUREMENTS = [argparse.Namespace(config="trace")]
+    MEASUREMENTS = [argparse.Namespace(config="trace", sides=())]
     NATIVE = None
 bench.measures = lambda topic: Measured
 bench.kselftests = bench.kernel = lambda *args, **more: None

@@ -56,3 +56,22 @@ class Rounds(Case):
         self.assertEqual(one["values"], one["statistics"]["medians"])
         (one,) = rounds.compared([{**cells[0], "unit": "ns"}], "alpha")
         self.assertEqual(one["statistics"]["verdict"], "gain")
+
+    def test_others(self):
+        """Others are booted in each round, too; they have a median and a ratio to
+        the baseline, and nothing waits for these to be precise."""
+        source = random.Random(3)
+        booted = []
+
+        def boot(side: str) -> list[dict]:
+            booted.append(side)
+            value = {"patched": 50, "tree": 200 * source.uniform(0.5, 1.5)}.get(side, 100)
+            return [row("throughput", "op/s", "a", "timed-uml", value)]
+
+        (one,) = rounds.compared(rounds.rounds(boot, 5, 20, "alpha", ("tree",)), "alpha")
+        self.assertEqual({side: booted.count(side) for side in booted}, dict.fromkeys((*rounds.SIDES, "tree"), 6))
+        self.assertEqual((one["values"]["baseline"], one["values"]["patched"]), (100, 50))
+        other = one["statistics"]["others"]["tree"]
+        self.assertEqual(other["ratio"], one["values"]["tree"] / 100)
+        self.assertLess(other["interval"][0], other["ratio"])
+        self.assertLess(other["ratio"], other["interval"][1])

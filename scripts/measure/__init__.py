@@ -26,7 +26,7 @@ class Measurement:
     @config: the kernel's configuration; @icount: whether instructions are
     counted (one virtual CPU); @plugin: what gives QEMU's -plugin, of the kernel
     and the run's directory (plugin.lines() and the like); @memory: QEMU's -m;
-    @timeout: seconds;
+    @timeout: seconds; @sides: what is compared, or nothing for all columns;
     @script: bash, run in a directory that has the installed kselftests in
     kselftest/; @rows: makes summary rows of the run's directory, each with
     'metric', 'unit', 'condition', 'evidence' and 'value'.
@@ -40,6 +40,7 @@ class Measurement:
     cpus: int = 2
     memory: str = "1G"
     timeout: float = 900
+    sides: tuple[str, ...] = ()
     plugin: Callable[[Kernel, Path], str] | None = None
 
 

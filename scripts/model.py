@@ -229,6 +229,10 @@ def read_topic(path: Path) -> Topic:
     for name in (name for form in forms for name in form.guests):
         if name not in GUESTS:
             raise Failure(f"{path} asks for the guest '{name}': there is {', '.join(GUESTS)}")
+    for form in forms:
+        columns = (*form.steps, *form.instead, *form.compared)
+        for name in set(form.timed) - set(columns):
+            raise Failure(f"{path} wants '{name}' timed, which is no column: there is {', '.join(columns) or 'none'}")
     return found
 
 

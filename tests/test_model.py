@@ -124,6 +124,7 @@ class Tables(KernelCase):
                 (row + 'merged = []\nsummary = ""\n', ("base v1", "'summary'", "steps")),
                 (row + 'merged = []\nbeside = ["v8"]\n', ("'v8'", "v0, v1")),
                 (row + 'merged = []\nguests = ["vax"]\n', ("'vax'", "arm64")),
+                (row + 'merged = []\ninstead = ["tree"]\ntimed = ["map"]\n', ("'map'", "tree")),
                 ('[base."v1"]\nstatus = "soon"\nmerged = []\n', ("'soon'", "in work")),
                 ('[base."v1"]\nstatus = "upstream"\nmerged = []\n', ("base v1", "nothing merged")),
                 ("what is this\n", ("fix it",))):

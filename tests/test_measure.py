@@ -193,9 +193,9 @@ class Rows(Case):
                     self.assertEqual(one.config, "bench", one.name)
 
 
-def operations(count: int, sections: dict[str, tuple], level: int = 0, op: str = "clone3") -> str:
-    """The trace of @count operations @op: the ticks of each time that
-    pidmap_lock is taken, by the system call that it is in."""
+def operations(count: int, sections: dict[str, tuple], level: int = 0, op: str = "clone3", procs: int = 1) -> str:
+    """The trace of @count operations @op by each of @procs processes: the ticks of
+    each time that pidmap_lock is taken, by the system call that it is in."""
     time, lines = 500, ["# lost 0", "# tracer: nop"]
 
     def event(text: str) -> None:
@@ -203,12 +203,12 @@ def operations(count: int, sections: dict[str, tuple], level: int = 0, op: str =
         time += 1
         lines.append(f" pid_alloc_bench-42      [001] ..... {time}: {text}")
 
-    run = f"op={op} level={level} procs=1"
+    run = f"op={op} level={level} procs={procs}"
     event("sys_clone3(uargs: 7ffd00, size: 58)")
     event("lock_acquired: 00000000aa11bb22 pidmap_lock")
     event("lock_release: 00000000aa11bb22 pidmap_lock")
     event(f"tracing_mark_write: pid_alloc_bench: begin {run}")
-    for _ in range(count):
+    for _ in range(count * procs):
         for call, lengths in sections.items():
             event(f"sys_{call}(0)")
             for ticks in lengths:
@@ -233,11 +233,13 @@ class Pid(Case):
         put(self.dir / "locks.trace",
             operations(self.count, {"clone3": (10, 20), "wait4": (30,)})
             + operations(self.count, {"clone3": (10, 10, 10, 10, 20), "wait4": (30,)}, level=3)
-            + operations(self.count, {"clone3": (10,), "exit": (30,)}, op="thread"))
+            + operations(self.count, {"clone3": (10,), "exit": (30,)}, op="thread")
+            + operations(self.count, {"clone3": (10,)}, level=3, procs=4))
         found = {one["condition"]: (one["metric"], one["evidence"], one["value"]) for one in pid.counter_rows(self.dir)}
         self.assertEqual(found, {"level0": ("lock_acquisitions", "counter", 3.0),
                                  "level3": ("lock_acquisitions", "counter", 6.0),
-                                 "level0 thread": ("lock_acquisitions", "counter", 2.0)})
+                                 "level0 thread": ("lock_acquisitions", "counter", 2.0),
+                                 "level3, 4 at once": ("lock_acquisitions", "counter", 1.0)})
 
     def test_never_taken(self):
         """A part in which nobody takes the lock is told."""

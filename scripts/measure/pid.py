@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import counters
@@ -13,19 +14,22 @@ from measure import DURATION, Measurement, Timing, insns, json_lines, lines, nat
 
 LOCK = "pidmap_lock"
 BENCH = "kselftest/regress/pid/pid_alloc_bench"
-# Every task of the machine takes the lock: only the benchmark's tasks count.
-MINE = 'comm == "pid_alloc_bench"'
+# Every task of the machine takes the lock: only the benchmark's tasks count, and
+# kernel threads that remove what these leave.
+MINE = '(comm == "pid_alloc_bench" || comm ~ "kworker*")'
 LOCK_EVENTS = {"lock/lock_acquired": f'name == "{LOCK}" && {MINE}',
                "lock/lock_release": f'name == "{LOCK}" && {MINE}'}
 TRACED = 300            # operations that are traced
+MANY = 16               # processes that do as many at once
 COUNTED = 1000          # operations that are counted by instructions
 # One process that is created with clone3(), at each level, and beside it a
-# thread and a process with a pidfd.
+# thread and a process with a pidfd; then the former by many at once.
 COUNTERS = counters.setup(LOCK_EVENTS, "mono") + f"""
 set -e
 trace_start
 {BENCH} --op clone3 --levels 0,1,2,3 --count {TRACED} --marker --json
 {BENCH} --op thread,pidfd --count {TRACED} --marker --json
+{BENCH} --op clone3 --levels 0,3 --procs {MANY} --count {TRACED} --marker --json
 trace_stop locks.trace
 """
 
@@ -42,17 +46,18 @@ TIMES = tuple(f"--op {op} --procs {procs} --seconds {DURATION}"
               for procs in (1, 2, 8, 20) for op in ("thread", "vfork"))
 
 
-def condition(op: str, level: int) -> str:
-    """How the rows of counters call operation @op at namespace level @level."""
-    return f"level{level}" + ("" if op == "clone3" else f" {op}")
+def condition(op: str, level: int, procs: int = 1) -> str:
+    """How the rows of counters call operation @op at namespace level @level, done
+    by @procs processes."""
+    return f"level{level}" + ("" if op == "clone3" else f" {op}") + (f", {procs} at once" if procs > 1 else "")
 
 
-def parts(path: Path) -> list[tuple[str, list[counters.Event]]]:
-    """The measured parts of the trace @path: condition and events."""
+def parts(path: Path) -> list[tuple[str, int, list[counters.Event]]]:
+    """The measured parts of the trace @path: condition, operations and events."""
     found = []
     for mark, part in counters.marked(path):
-        named = re.search(r"op=(\S+) level=(\d+)", mark)
-        found.append((condition(named[1], int(named[2])), part))
+        op, level, procs = re.search(r"op=(\S+) level=(\d+) procs=(\d+)", mark).groups()
+        found.append((condition(op, int(level), int(procs)), TRACED * int(procs), part))
     return found
 
 
@@ -60,11 +65,11 @@ def counter_rows(run: Path) -> list[dict]:
     """How often pidmap_lock is taken to create a task, let it exit and reap it."""
     path = run / "locks.trace"
     rows = []
-    for name, part in parts(path):
+    for name, operations, part in parts(path):
         taken = len(counters.sections(part, LOCK))
         if not taken:
             raise Failure(f"nobody took {LOCK} in part {name} of {path}: look at the guest's output beside it")
-        rows.append(row("lock_acquisitions", "per operation", name, "counter", taken / TRACED))
+        rows.append(row("lock_acquisitions", "per operation", name, "counter", taken / operations))
     return rows
 
 
@@ -108,7 +113,7 @@ NATIVE = native.measurement(
 TIMED = Timing("pid/pid_alloc_bench", TIMES, "ops", time_rows)
 
 MEASUREMENTS = [
-    Measurement("acquisitions of pidmap_lock", "trace", COUNTERS, counter_rows),
+    Measurement("acquisitions of pidmap_lock", "trace", COUNTERS, counter_rows, sides=("baseline", "patched")),
     insns.measurement(INSTRUCTIONS, instruction_rows, spinlock=LOCK),
-    lines.measurement("lines --op clone\n"),
+    replace(lines.measurement("lines --op clone\n"), sides=("baseline", "xarray", "bitmap", "patched")),
 ]

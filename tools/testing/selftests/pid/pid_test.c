@@ -460,10 +460,12 @@ NS_TEST(order_of_errors, false)
 
 /*
  * Two processes on different CPUs take turns with one number: as soon as one has
- * reaped its child, or knows that it is gone, the other can have the number.
+ * reaped its child, or knows that it is gone, the other can have the number, no
+ * matter what a third one that creates processes all the time is about to do.
  */
 struct turns {
 	int turn;
+	int end;
 	unsigned int taken[2];
 	long until;
 	bool nested;
@@ -501,22 +503,35 @@ static void take_turns(struct turns *t, int me)
 	_exit(0);
 }
 
+static void take_another(struct turns *t)
+{
+	while (!__atomic_load_n(&t->end, __ATOMIC_RELAXED)) {
+		CHECK_EQ(777, zombie(777));
+		reap(777);
+	}
+	_exit(0);
+}
+
 static void turns(bool nested)
 {
 	struct turns *t = map_shared(sizeof(*t));
-	pid_t pids[2];
+	pid_t pids[3];
 	int i;
 
 	t->nested = nested;
 	t->until = now_ms() + LOOP_MS;
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 3; i++) {
 		pids[i] = fork();
 		CHECK(pids[i] >= 0);
+		if (!pids[i] && i == 2)
+			take_another(t);
 		if (!pids[i])
 			take_turns(t, i);
 	}
 	for (i = 0; i < 2; i++)
 		reap(pids[i]);
+	t->end = 1;
+	reap(pids[2]);
 	say("# number 555 taken %u and %u times\n", t->taken[0], t->taken[1]);
 	CHECK(t->taken[0] >= TURNS_LEAST && t->taken[1] >= TURNS_LEAST);
 }

@@ -14,6 +14,9 @@
  * whether there are the privileges for it (EPERM).  Then the numbers are
  * allocated (EEXIST, EAGAIN or ENOMEM), and whoever is not the first one of a
  * namespace needs an init there (EINVAL).  Dead namespaces come last (ENOMEM).
+ * Before 7.0 they are looked at once: within a level, a bad tid comes first, or
+ * one that is not 1 where there is no init (EINVAL), then missing privileges
+ * (EPERM), then the allocation.
  *
  * Most tests are a script which the test process carries out by remote
  * control: "agents" are processes in all kinds of namespaces, which make the
@@ -50,6 +53,7 @@
 #include <unistd.h>
 
 #include "kselftest_harness.h"
+#include "release.h"
 
 #ifndef PIDFS_IOCTL_MAGIC
 #define PIDFS_IOCTL_MAGIC	0xFF
@@ -879,10 +883,36 @@ static pid_t lower_pid_max(struct __test_metadata *_metadata,
  * The model, and all combinations of tids
  */
 
+static bool each_level_once(void)
+{
+	return kernel_before(7, 0);
+}
+
+static int expected_at_once(const struct matrix *m, const pid_t *tid, unsigned int size)
+{
+	unsigned int i;
+
+	for (i = 0; i < size; i++) {
+		const struct level *l = &m->level[i];
+
+		if (tid[i] < 1 || tid[i] >= l->pid_max)
+			return -EINVAL;
+		if (tid[i] != 1 && !l->has_init)
+			return -EINVAL;
+		if (!l->capable)
+			return -EPERM;
+		if (tid[i] == l->tid[TAKEN] || (tid[i] == 1 && l->has_init))
+			return -EEXIST;
+	}
+	return m->dead ? -ENOMEM : 0;
+}
+
 static int expected(const struct matrix *m, const pid_t *tid, unsigned int size)
 {
 	unsigned int i;
 
+	if (each_level_once())
+		return expected_at_once(m, tid, size);
 	for (i = 0; i < size; i++) {
 		const struct level *l = &m->level[i];
 
@@ -1033,7 +1063,7 @@ TEST_F(pid, set_tid_outer_levels)
 {
 	pid_t tid[MAX_TIDS];
 	struct nest nest;
-	int levels, i;
+	int levels, i, last = 0;
 
 	make_nest(_metadata, self->top, &nest, -1);
 	levels = self->depth + 3;
@@ -1045,9 +1075,12 @@ TEST_F(pid, set_tid_outer_levels)
 	EXPECT_EQ(500, spawn_array(nest.worker, CHILD_EXIT, 0, tid, 3));
 
 	/* There is a pid 1 outside, too. */
-	for (i = 4; i <= levels; i++)
-		EXPECT_EQ(i - 3 <= self->capable ? -EEXIST : -EPERM,
-			  spawn_array(nest.worker, CHILD_EXIT, 0, tid, i));
+	for (i = 4; i <= levels; i++) {
+		/* The first level decides, or the first without privileges. */
+		if (i == 4 || !each_level_once())
+			last = i - 3 <= self->capable ? -EEXIST : -EPERM;
+		EXPECT_EQ(last, spawn_array(nest.worker, CHILD_EXIT, 0, tid, i));
+	}
 	tid[3] = 0;
 	for (i = 4; i <= levels; i++)
 		EXPECT_EQ(-EINVAL,
@@ -1161,12 +1194,16 @@ TEST_F_TIMEOUT(pid, new_namespace_new_user, LONG_TIMEOUT)
 	EXPECT_GT(nest.worker->matrix.successes, 5);
 }
 
-/* Without any privileges, EPERM comes before EINVAL for the lack of an init. */
+/*
+ * Without any privileges, EPERM comes before EINVAL for the lack of an init, but
+ * after it where each level is looked at once.
+ */
 TEST_F_TIMEOUT(pid, new_namespace_not_capable, LONG_TIMEOUT)
 {
 	struct nest nest;
 	struct matrix *m;
 	unsigned int i;
+	int no_init = each_level_once() ? -EINVAL : -EPERM;
 
 	make_nest(_metadata, self->top, &nest, -1);
 	m = &nest.worker->matrix;
@@ -1175,9 +1212,9 @@ TEST_F_TIMEOUT(pid, new_namespace_not_capable, LONG_TIMEOUT)
 		m->level[i].capable = false;
 	ASSERT_EQ(0, call(nest.worker, do_unshare, CLONE_NEWPID));
 	ASSERT_EQ(0, call(nest.worker, do_capset, 0));
-	EXPECT_EQ(-EPERM, spawn_tids(nest.worker, CHILD_EXIT, 0, 2));
+	EXPECT_EQ(no_init, spawn_tids(nest.worker, CHILD_EXIT, 0, 2));
 	EXPECT_EQ(-EPERM, spawn_tids(nest.worker, CHILD_EXIT, 0, 1));
-	EXPECT_EQ(-EPERM, spawn_tids(nest.worker, CHILD_EXIT, 0, 2, 0));
+	EXPECT_EQ(no_init, spawn_tids(nest.worker, CHILD_EXIT, 0, 2, 0));
 	EXPECT_EQ(-EPERM, spawn_tids(nest.worker, CHILD_EXIT, 0, 1, 0));
 	EXPECT_EQ(-EINVAL, spawn_tids(nest.worker, CHILD_EXIT, 0, 0, 1));
 

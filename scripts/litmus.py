@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Run litmus tests with herd7 and the kernel's memory model: those that the
-series add, or those that are given.
+series add and those below regress/ (which are about the series for the reference
+base), or those that are given.
 
 Each test says in a comment what the model should find ('Result: Never',
 'Sometimes' or 'Always', the convention of tools/memory-model), and fails
@@ -16,6 +17,7 @@ import subprocess
 from pathlib import Path
 
 import fetch
+from build import REGRESS
 from command import arguments, run
 from ktap import FAILED, PASSED, SKIPPED, Result, count, show
 from locks import cache, lock
@@ -163,12 +165,17 @@ def added(source: Path, start: str, head: str) -> list[Path]:
     return [source / name for name in names.splitlines()]
 
 
+def own(topic: Topic, base: Base) -> list[Path]:
+    """Our litmus tests of the series of @topic for @base, which are not sent."""
+    return sorted((REGRESS / topic.name / "litmus").glob("*.litmus")) if base.reference else []
+
+
 def series(topic: Topic, base: Base, repo: Path) -> list[Result]:
-    """The results of the litmus tests of the series of @topic."""
+    """The results of the litmus tests of the series of @topic, and of ours."""
     head = apply(repo, base, [topic])
     with lock(f"{repo.name}-apply"):
         source = worktree(repo, "apply", head)
-        return verify(source, added(source, commit_of(repo, base.tag), head), f"{topic.name}: ")
+        return verify(source, [*added(source, commit_of(repo, base.tag), head), *own(topic, base)], f"{topic.name}: ")
 
 
 def main() -> int:

@@ -18,6 +18,7 @@ import litmus
 import process
 import locks
 from ktap import FAILED, PASSED, SKIPPED
+from model import find_base, find_topic
 
 # A herd7 that finds what the test's line 'herd: ' says, and writes down where
 # and how it was called.
@@ -306,6 +307,18 @@ class Verify(KernelCase):
         self.assertIn("litmus: 0 passed, 0 failed, 0 skipped", self.said.getvalue())
         self.assertEqual(len(self.log.read_text().splitlines()), 2)
         self.assertEqual(git("status", "--porcelain", cwd=self.kdir), "")
+
+    def test_ours(self):
+        """Ours below regress/ run as well, with the series for the reference
+        base that they are about."""
+        self.imported()
+        self.series("alpha", ("fs/pipe.c", "line 7\n", "line seven\n"))
+        put(self.dir / "regress/alpha/litmus/ours.litmus", self.good.read_text())
+        put(self.dir / "regress/beta/litmus/theirs.litmus", self.bad.read_text())
+        with mock.patch.object(litmus, "REGRESS", self.dir / "regress"):
+            self.assertEqual(self.program("--topic", "alpha"), 0)
+            self.assertIn("ok - alpha: ours.litmus", self.said.getvalue())
+            self.assertEqual(litmus.own(find_topic("alpha"), find_base("v1")), [])
 
     def test_help(self):
         """--help says what it does and takes."""

@@ -2810,7 +2810,34 @@ static void filemap_end_dropbehind_read(struct folio *folio)
 }
 
 #ifdef CONFIG_FILEMAP_SMALL_READ
-static DEFINE_STATIC_KEY_FALSE(filemap_small_read_key);
+/* Cleared for good by who has memory that must not even be looked at. */
+static bool filemap_stray_reads __read_mostly = true;
+
+/**
+ * filemap_stop_stray_reads - Let no read look at memory without a reference.
+ *
+ * A small read may look at memory that was in the page cache a moment ago, and
+ * belongs to somebody else by now, see filemap_read_small().  If that gets a
+ * fault which the kernel can handle, it does no harm.  Call this before memory
+ * that comes from the page allocator, or from a user, becomes inaccessible in
+ * another way.  From then on, all reads take references.
+ *
+ * Context: May sleep.  Waits for an RCU grace period, but only once.
+ */
+void filemap_stop_stray_reads(void)
+{
+	static DEFINE_MUTEX(lock);
+
+	/* Who comes second while the first one waits has to wait, too. */
+	guard(mutex)(&lock);
+	if (!filemap_stray_reads)
+		return;
+	WRITE_ONCE(filemap_stray_reads, false);
+	synchronize_rcu();
+	pr_info("page cache: small reads take references from now on, because of %ps()\n",
+		__builtin_return_address(0));
+}
+EXPORT_SYMBOL_GPL(filemap_stop_stray_reads);
 
 /*
  * Where the data cache aliases, a stray read could leave the kernel with an
@@ -2818,13 +2845,22 @@ static DEFINE_STATIC_KEY_FALSE(filemap_small_read_key);
  * page on its way from private to shared, which some hypervisors answer with
  * an exception that has no fixup.
  */
-static int __init filemap_small_read_init(void)
+static int __init filemap_stray_reads_init(void)
 {
-	if (!cpu_dcache_is_aliasing() && !cc_platform_has(CC_ATTR_MEM_ENCRYPT))
-		static_branch_enable(&filemap_small_read_key);
+	if (cpu_dcache_is_aliasing() || cc_platform_has(CC_ATTR_MEM_ENCRYPT))
+		filemap_stop_stray_reads();
 	return 0;
 }
-core_initcall(filemap_small_read_init);
+core_initcall(filemap_stray_reads_init);
+
+/* What filemap_peek_copy() copies at once. */
+#define PEEK_WORDS	4
+#define PEEK_BLOCK	(PEEK_WORDS * sizeof(u64))
+
+/* Room for FILEMAP_SMALL_READ_MAX bytes, wherever in a block they begin. */
+struct peek_buf {
+	u64 words[FILEMAP_SMALL_READ_MAX / sizeof(u64) + PEEK_WORDS];
+};
 
 /*
  * Whether the folio that @xas was loaded with is what is at @index, too, which
@@ -2850,6 +2886,30 @@ static inline bool filemap_peek_poisoned(struct folio *folio, unsigned long nr)
 	       READ_ONCE(folio_page(folio, nr)->flags.f) & __PG_HWPOISON;
 }
 
+/*
+ * Copy blocks of words.  The next owner may have unmapped, poisoned or tagged
+ * the memory, so not by memcpy().  The blocks are aligned in memory, and thus
+ * never reach beyond the page that one of their bytes is in.
+ */
+static __always_inline bool filemap_peek_copy(u64 *dst, const u64 *src,
+					      unsigned int blocks)
+{
+	pagefault_disable();
+	do {
+		__get_kernel_nofault(&dst[0], &src[0], u64, fault);
+		__get_kernel_nofault(&dst[1], &src[1], u64, fault);
+		__get_kernel_nofault(&dst[2], &src[2], u64, fault);
+		__get_kernel_nofault(&dst[3], &src[3], u64, fault);
+		dst += PEEK_WORDS;
+		src += PEEK_WORDS;
+	} while (--blocks);
+	pagefault_enable();
+	return true;
+fault:
+	pagefault_enable();
+	return false;
+}
+
 /* Whether what was copied, up to @end, may not be what the file had. */
 static inline bool filemap_peek_failed(struct address_space *mapping,
 				       unsigned int seq, loff_t end)
@@ -2861,7 +2921,9 @@ static inline bool filemap_peek_failed(struct address_space *mapping,
 	 * Most file systems truncate by truncate_setsize(), which writes i_size
 	 * before it gets a reference to the last folio, which is a full
 	 * barrier, and zeroes its end.  The smp_rmb() of the retry pairs with
-	 * that: do not return zeroes that were never in the file.
+	 * that: do not return zeroes that were never in the file.  A file that
+	 * has grown is none of our business: what was read up to its old end
+	 * was all of it.
 	 */
 	return end > i_size_read(mapping->host);
 }
@@ -2878,7 +2940,7 @@ static inline bool filemap_peek_failed(struct address_space *mapping,
  */
 static __always_inline size_t filemap_peek(struct address_space *mapping,
 					   loff_t pos, loff_t last_pos,
-					   void *buf, size_t count,
+					   struct peek_buf *buf, size_t count,
 					   void **data)
 {
 	const unsigned long unfit = BIT(PG_readahead) | BIT(PG_dropbehind) |
@@ -2886,15 +2948,17 @@ static __always_inline size_t filemap_peek(struct address_space *mapping,
 	pgoff_t last = (last_pos - 1) >> PAGE_SHIFT;
 	pgoff_t index = pos >> PAGE_SHIFT;
 	XA_STATE(xas, &mapping->i_pages, index);
-	struct inode *inode = mapping->host;
 	size_t offset = offset_in_page(pos);
+	size_t skew = offset % PEEK_BLOCK;
 	unsigned long flags, nr = 0;
 	struct folio *folio;
-	size_t skew = 0;
 	unsigned int seq;
 	loff_t isize;
 	void *addr;
-	long err;
+	bool ok;
+
+	if (!READ_ONCE(filemap_stray_reads))
+		return 0;
 
 	if (!raw_seqcount_try_begin(&mapping->i_pages_seq, seq))
 		goto out;
@@ -2913,10 +2977,13 @@ static __always_inline size_t filemap_peek(struct address_space *mapping,
 		goto out;
 
 	/* As in filemap_read(), not before the folio is known to be filled. */
-	isize = i_size_read(inode);
+	isize = i_size_read(mapping->host);
 	if (unlikely(pos >= isize))
 		goto out;
 	count = min_t(loff_t, count, isize - pos);
+	/* The file has just grown. */
+	if (unlikely(count > FILEMAP_SMALL_READ_MAX))
+		goto out;
 
 	/* Which page of the folio it is, from the tree. */
 	if (xas.xa_node) {
@@ -2950,35 +3017,33 @@ static __always_inline size_t filemap_peek(struct address_space *mapping,
 	if (read_seqcount_retry(&mapping->i_pages_seq, seq))
 		return 0;
 
-	/*
-	 * The next owner may have unmapped, poisoned or tagged the memory, so
-	 * not memcpy().  Without this, an odd offset means byte by byte.
-	 */
-	if (!IS_ENABLED(CONFIG_HAVE_EFFICIENT_UNALIGNED_ACCESS))
-		skew = offset % sizeof(u64);
 	addr = kmap_local_page(folio_page(folio, nr));
-	err = __copy_from_kernel_nofault(buf, addr + offset - skew,
-					 count + skew);
+	ok = filemap_peek_copy(buf->words, addr + offset - skew,
+			       DIV_ROUND_UP(skew + count, PEEK_BLOCK));
 	kunmap_local(addr);
-	if (unlikely(err))
-		return 0;
+	if (unlikely(!ok))
+		goto stray;
 
-	*data = buf + skew;
+	*data = (void *)buf->words + skew;
 
 	/* To be marked, it has to stay, and to be known as the file's. */
 	if (last != index && !folio_flags_accessed(flags) &&
 	    !filemap_peek_same(&xas, folio, last)) {
 		if (!folio_try_get(folio))
-			return 0;
-		if (filemap_peek_failed(mapping, seq, pos + count))
-			count = 0;
-		else
+			goto stray;
+		ok = !filemap_peek_failed(mapping, seq, pos + count);
+		if (ok)
 			folio_mark_accessed(folio);
 		folio_put(folio);
-		return count;
+	} else {
+		ok = !filemap_peek_failed(mapping, seq, pos + count);
 	}
-
-	return likely(!filemap_peek_failed(mapping, seq, pos + count)) ? count : 0;
+	if (likely(ok))
+		return count;
+stray:
+	/* This may be another's: do not leave it on the stack. */
+	memzero_explicit(buf, sizeof(*buf));
+	return 0;
 out:
 	/* raw_seqcount_try_begin() had KCSAN expect a retry. */
 	kcsan_atomic_next(0);
@@ -2988,7 +3053,7 @@ out:
 /**
  * filemap_read_small - Read from a cached folio without a reference to it.
  * @iocb: The iocb to read.
- * @iter: Destination for the data, %FILEMAP_SMALL_READ_MAX bytes at most.
+ * @iter: Destination for the data.
  * @ra: Knows where the last read ended.  Another read of the same folio is not
  *   another access to it.  Without @ra, only a read of the folio's beginning
  *   is one, as on tmpfs.
@@ -2997,7 +3062,8 @@ out:
  * CPUs that read the same small file pass the cache line of the folio's
  * reference count around.  Leave it alone, unless the folio has to be marked
  * accessed.  What starts readahead, misses or is otherwise unusual is left to
- * the caller.
+ * the caller, who has seen by filemap_is_small_read() that there is not much to
+ * copy.
  *
  * Context: May sleep to fault @iter in, unless page faults are disabled.
  * Return: The total number of bytes read; -EFAULT if there are none and @iter
@@ -3007,18 +3073,14 @@ noinline ssize_t filemap_read_small(struct kiocb *iocb, struct iov_iter *iter,
 				    struct file_ra_state *ra,
 				    ssize_t already_read)
 {
-	u8 buf[FILEMAP_SMALL_READ_MAX + sizeof(u64)] __aligned(sizeof(u64))
-						     __uninitialized;
 	struct address_space *mapping = iocb->ki_filp->f_mapping;
 	size_t count = iov_iter_count(iter);
+	struct peek_buf buf __uninitialized;
 	loff_t pos = iocb->ki_pos;
 	void *data;
 
-	if (!static_branch_likely(&filemap_small_read_key) || !count)
-		return 0;
-
 	rcu_read_lock();
-	count = filemap_peek(mapping, pos, ra ? ra->prev_pos : pos, buf, count,
+	count = filemap_peek(mapping, pos, ra ? ra->prev_pos : pos, &buf, count,
 			     &data);
 	rcu_read_unlock();
 	if (!count)
@@ -3075,13 +3137,13 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 
 	iov_iter_truncate(iter, inode->i_sb->s_maxbytes - iocb->ki_pos);
 
-	if (iov_iter_count(iter) <= FILEMAP_SMALL_READ_MAX) {
-		ssize_t ret;
+	if (filemap_is_small_read(inode, iocb->ki_pos, iov_iter_count(iter))) {
+		ssize_t ret = filemap_read_small(iocb, iter, ra, already_read);
 
-		cond_resched();
-		ret = filemap_read_small(iocb, iter, ra, already_read);
-		if (ret)
+		if (ret) {
+			cond_resched();
 			return ret;
+		}
 	}
 
 	folio_batch_init(&fbatch);

@@ -648,10 +648,6 @@ static inline void force_page_cache_readahead(struct address_space *mapping,
  *   gone, or to what the memory has become, sees the new count: folio_try_get()
  *   reads what was written after it, and is before the smp_rmb().
  *
- * A reader is in an RCU read-side critical section while it looks at the
- * folio.  Before memory that was in the page cache becomes inaccessible in a
- * way that is worse than a fault, wait for a grace period.
- *
  * Adding a folio where there was none is not counted.  Nor are entries that
  * are not folios (shadows, swap, DAX), the swap cache, and the mappings in
  * which nilfs2 has its metadata: nobody reads these files.
@@ -692,8 +688,11 @@ static inline void filemap_split_end(struct address_space *mapping)
 	write_seqcount_end(&mapping->i_pages_seq);
 }
 
-/* They pass through a buffer on the stack. */
-#define FILEMAP_SMALL_READ_MAX	256
+/*
+ * They pass through a buffer on the stack.  Copying more than that twice takes
+ * longer than what it saves, unless others read the same folio.
+ */
+#define FILEMAP_SMALL_READ_MAX	128
 
 ssize_t filemap_read_small(struct kiocb *iocb, struct iov_iter *iter,
 			   struct file_ra_state *ra, ssize_t already_read);
@@ -739,6 +738,22 @@ static inline void filemap_split_end(struct address_space *mapping)
 {
 }
 #endif /* CONFIG_FILEMAP_SMALL_READ */
+
+/*
+ * Whether a read of @count bytes at @pos has so little to copy that it may be
+ * done by filemap_read_small(): not what was asked for matters, but what the
+ * file has of it.
+ */
+static inline bool filemap_is_small_read(struct inode *inode, loff_t pos,
+					 size_t count)
+{
+	loff_t left;
+
+	if (!IS_ENABLED(CONFIG_FILEMAP_SMALL_READ))
+		return false;
+	left = i_size_read(inode) - pos;
+	return left > 0 && min_t(u64, left, count) <= FILEMAP_SMALL_READ_MAX;
+}
 
 unsigned find_lock_entries(struct address_space *mapping, pgoff_t *start,
 		pgoff_t end, struct folio_batch *fbatch, pgoff_t *indices);
@@ -1022,9 +1037,6 @@ static inline void *cma_reserve_early(struct cma *cma, unsigned long size)
 	return NULL;
 }
 #endif
-
-/* mm/maccess.c */
-long __copy_from_kernel_nofault(void *dst, const void *src, size_t size);
 
 /* mm/util.c */
 struct anon_vma *folio_anon_vma(const struct folio *folio);

@@ -2096,8 +2096,9 @@ int offline_pages(unsigned long start_pfn, unsigned long nr_pages,
 	} while (ret);
 
 	/*
-	 * Lockless lookups in the page cache may still look at the memmap of
-	 * pages that they found before these were migrated, and at their data.
+	 * Lockless lookups in the page cache may still be about to look at the
+	 * struct page of folios that were migrated away, see
+	 * filemap_get_entry(): the memmap may be removed next.
 	 */
 	synchronize_rcu();
 

@@ -3317,7 +3317,7 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	int error = 0;
 	ssize_t retval = 0;
 
-	if (iov_iter_count(to) <= FILEMAP_SMALL_READ_MAX) {
+	if (filemap_is_small_read(inode, iocb->ki_pos, iov_iter_count(to))) {
 		retval = filemap_read_small(iocb, to, NULL, 0);
 		if (retval)
 			return retval;

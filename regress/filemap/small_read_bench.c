@@ -39,12 +39,12 @@
 /* How often to try to drop a page that somebody may just be looking at */
 #define DROP_TRIES		100
 
-enum offsets { OFFSETS_HOT, OFFSETS_RANDOM, OFFSETS_SEQUENTIAL };
+enum offsets { OFFSETS_HOT, OFFSETS_RANDOM, OFFSETS_SEQUENTIAL, OFFSETS_END };
 enum fd_mode { FD_OWN, FD_SHARED };
 enum verify { VERIFY_SAMPLE, VERIFY_FULL };
 enum delete { DELETE_NONE, DELETE_TRUNCATE, DELETE_DONTNEED };
 
-static const char *const offsets_names[] = { "hot", "random", "sequential", NULL };
+static const char *const offsets_names[] = { "hot", "random", "sequential", "end", NULL };
 static const char *const fd_names[] = { "own", "shared", NULL };
 static const char *const verify_names[] = { "sample", "full", NULL };
 static const char *const delete_names[] = { "none", "truncate", "dontneed", NULL };
@@ -105,7 +105,7 @@ struct team {
 	__u64 start_ns;
 	const struct op *op;
 	size_t size;		/* what is asked for */
-	size_t len;		/* what there is: less, if the file is smaller */
+	size_t len;		/* what there is: less, if the file is smaller, or nothing */
 	__u64 file_size;
 	__u64 hot_size;		/* the part of the file that stays in the cache */
 	int *files;		/* one, or one each; O_PATH */
@@ -363,6 +363,20 @@ static inline void read_one(struct worker *worker, const struct op *op, __u64 po
 		bad_read(worker, pos, ret);
 }
 
+/* Beyond the last byte there is nothing to check */
+static inline void read_end(struct worker *worker, const struct op *op, __u64 pos)
+{
+	ssize_t ret;
+
+	MARK(MARK_OP);
+	ret = op->run(worker, pos);
+	MARK(MARK_END);
+	if (ret < 0)
+		bench_die_errno("reading %zu bytes at %llu failed", worker->team->size, pos);
+	if (ret)
+		bench_die("reading at %llu, the end, gave %zd bytes", pos, ret);
+}
+
 /* The same with every byte checked, which takes longer than most reads */
 static void read_one_fully(struct worker *worker, const struct op *op, __u64 pos)
 {
@@ -382,7 +396,10 @@ static __u64 read_some(struct worker *worker, const struct op *op, unsigned int 
 	__u64 start = bench_now();
 	unsigned int i;
 
-	if (cfg.verify == VERIFY_FULL)
+	if (cfg.offsets == OFFSETS_END)
+		for (i = from; i < to; i++)
+			read_end(worker, op, worker->pos[i]);
+	else if (cfg.verify == VERIFY_FULL)
 		for (i = from; i < to; i++)
 			read_one_fully(worker, op, worker->pos[i]);
 	else
@@ -396,9 +413,11 @@ static __u64 read_some(struct worker *worker, const struct op *op, unsigned int 
 static __u64 hit_pos(struct worker *worker)
 {
 	const struct team *team = worker->team;
-	__u64 blocks = team->hot_size / team->len;
+	__u64 blocks = team->len ? team->hot_size / team->len : 0;
 
 	switch (cfg.offsets) {
+	case OFFSETS_END:
+		return team->file_size;
 	case OFFSETS_RANDOM:
 		worker->random ^= worker->random << 13;
 		worker->random ^= worker->random >> 7;
@@ -989,6 +1008,8 @@ static void run_reads(unsigned int op, size_t size, __u64 file_size)
 	team->op = &ops[op];
 	team->size = size;
 	team->len = size < file_size ? size : file_size;
+	if (cfg.offsets == OFFSETS_END)
+		team->len = 0;
 	team->file_size = file_size;
 	team->hot_size = file_size;
 	if (cfg.hit_ratio < 100)
@@ -1036,8 +1057,8 @@ static const char help_text[] =
 "      --dir DIR         where to make them, without names (default: /tmp)\n"
 "      --write-size N    write them by N bytes at a time (default 1M), which in many\n"
 "                        file systems decides how large the folios are\n"
-"      --offsets WHICH   hot (always 0, the default), random or sequential; multiples\n"
-"                        of the size\n"
+"      --offsets WHICH   hot (always 0, the default), random or sequential, multiples\n"
+"                        of the size, or end: always behind the last byte\n"
 "      --hit-ratio P     let P percent of the reads hit the cache (default 100). Hits\n"
 "                        are to the first half of the file, and all others to a page\n"
 "                        of the second half, which is dropped again and again\n"
@@ -1149,6 +1170,8 @@ static void check_combinations(bool same)
 		bench_usage("--same and --different exclude each other");
 	if (cfg.fd == FD_SHARED && cfg.different)
 		bench_usage("--fd shared and --different exclude each other");
+	if (cfg.offsets == OFFSETS_END && cfg.hit_ratio < 100)
+		bench_usage("--offsets end and --hit-ratio exclude each other");
 	for (i = 0; i < cfg.ops.nr; i++)
 		if (cfg.ops.val[i] == OP_READ && cfg.fd == FD_SHARED && cfg.workers > 1)
 			bench_usage("--op read of several workers needs --fd own");

@@ -13,7 +13,7 @@ keys='"bench":"small_read_bench" "size": "threads": "file_size": "op":
 "seconds": "p50_ns": "p99_ns":
 "max_ns": "mb_per_s": "ns_per_op":'
 counts=ops
-plan 50 small_read_bench
+plan 53 small_read_bench
 
 bench()
 {
@@ -49,6 +49,10 @@ for workers in --threads --procs; do
 	done
 done
 
+expect 0 2 300 "at the end of the file" \
+	bench --offsets end --op pread,read --sizes 64 --file-size 100 --count 300
+expect 0 1 300 "more is asked for than there is" \
+	bench --sizes 4K --file-size 100 --count 300 --verify
 expect 0 2 300 "half of the reads miss" \
 	bench --hit-ratio 50 --sizes 64,4K --file-size 1M --count 300 --verify
 also '"misses":(1[0-4][0-9]|150),' "they do miss"
@@ -88,6 +92,7 @@ expect 2 0 "" "wrong usage: count and seconds" bench --count 1 --seconds 1
 expect 2 0 "" "wrong usage: one position for several" \
 	bench --op read --threads 2 --fd shared
 expect 2 0 "" "wrong usage: no room to miss" bench --hit-ratio 50 --file-size 4K
+expect 2 0 "" "wrong usage: the end misses" bench --offsets end --hit-ratio 50 --file-size 1M
 expect 2 0 "" "wrong usage: reads and deletions" bench --delete --sizes 64
 
 finish

@@ -20,7 +20,7 @@ REFERENCES = {f"page_ref/page_ref_{event}": MINE
 TRACED = 300            # reads that are traced
 COUNTED = 2000          # reads that are counted by instructions
 DELETED = 200           # files whose pages are deleted
-SMALL, LARGE, MANY = 4096, 1 << 20, 16 << 20
+TINY, SMALL, LARGE, MANY = 100, 4096, 1 << 20, 16 << 20
 
 MOUNT = """
 set -e
@@ -40,7 +40,9 @@ COUNTERS = MOUNT + counters.setup(REFERENCES, "mono") + f"""
 for fs in {' '.join(COUNTED_SYSTEMS)}; do
 	trace_start
 	{{
-		{BENCH} --dir /tmp/$fs --sizes 1,64,256,257,4096 --file-size {SMALL},{LARGE} --count {TRACED} --marker --json
+		{BENCH} --dir /tmp/$fs --sizes 1,64,128,129,4096 --file-size {SMALL},{LARGE} --count {TRACED} --marker --json
+		{BENCH} --dir /tmp/$fs --sizes 4096 --file-size {TINY} --count {TRACED} --marker --json
+		{BENCH} --dir /tmp/$fs --sizes 64 --file-size {TINY} --offsets end --count {TRACED} --marker --json
 		{BENCH} --dir /tmp/$fs --sizes 64 --file-size {LARGE} --offsets random --count {TRACED} --marker --json
 		{BENCH} --dir /tmp/$fs --sizes 64 --file-size {LARGE} --offsets sequential --op read --count {TRACED} \
 			--marker --json
@@ -51,15 +53,22 @@ for fs in {' '.join(COUNTED_SYSTEMS)}; do
 done
 """
 INSTRUCTION_SYSTEMS = ("ext4", "xfs", "tmpfs")
+# Those that let go of cached pages, so that a read can miss.
+DROPPING_SYSTEMS = ("ext4", "xfs")
 INSTRUCTIONS = MOUNT + f"""
 for fs in {' '.join(INSTRUCTION_SYSTEMS)}; do
-	{BENCH} --dir /tmp/$fs --sizes 1,64,128,256,257,1024,4096,32768 --file-size {SMALL},{LARGE} \\
+	{BENCH} --dir /tmp/$fs --sizes 1,64,128,129,256,1024,4096,32768 --file-size {SMALL},{LARGE} \\
 		--count {COUNTED} --json >> $fs.json
-	{BENCH} --dir /tmp/$fs --sizes 64,256 --file-size {LARGE} --offsets random --count {COUNTED} --json >> $fs.json
-	{BENCH} --dir /tmp/$fs --sizes 64,256 --file-size {MANY} --offsets random --write-size {SMALL} --heat 0 \\
+	{BENCH} --dir /tmp/$fs --sizes 64,128 --file-size {LARGE} --offsets random --count {COUNTED} --json >> $fs.json
+	{BENCH} --dir /tmp/$fs --sizes 64,128 --file-size {MANY} --offsets random --write-size {SMALL} --heat 0 \\
 		--warmup 1 --count {COUNTED // 4} --json >> $fs.json
-	{BENCH} --dir /tmp/$fs --sizes 64,256 --file-size {LARGE} --offsets sequential --op read \\
+	{BENCH} --dir /tmp/$fs --sizes 64,128 --file-size {LARGE} --offsets sequential --op read \\
 		--count {COUNTED} --json >> $fs.json
+	{BENCH} --dir /tmp/$fs --sizes 4096 --file-size {TINY} --count {COUNTED} --json >> $fs.json
+	{BENCH} --dir /tmp/$fs --sizes 64,4096 --file-size {TINY} --offsets end --count {COUNTED} --json >> $fs.json
+done
+for fs in {' '.join(DROPPING_SYSTEMS)}; do
+	{BENCH} --dir /tmp/$fs --sizes 64 --file-size {LARGE} --hit-ratio 0 --count {COUNTED // 4} --json >> $fs.json
 done
 for how in truncate dontneed; do
 	{BENCH} --dir /tmp/ext4 --delete=$how --file-size {SMALL},{LARGE} --count {DELETED} --json >> deleted.json
@@ -71,15 +80,18 @@ TIMES = tuple(f"--dir {DIRECTORY} --sizes {size} --file-size {SMALL} --threads {
 
 def condition(fs: str, result: dict) -> str:
     """How a row calls a result of the benchmark on file system @fs: the size
-    of the reads, the file's size where the small one would have done, the
-    pattern where it is not one page, 'cold' where pages were not read before."""
+    of the reads, the file's size where the small one would have done or has
+    less than that, the pattern where it is not one page, 'cold' where pages were
+    not read before, 'miss' where they are not cached."""
     words = [fs, size_name(result["size"])]
-    if result["size"] <= SMALL < result["file_size"]:
+    if result["size"] <= SMALL < result["file_size"] or result["file_size"] < result["size"] <= SMALL:
         words.append(f"of {size_name(result['file_size'])}")
     if result.get("offsets", "hot") != "hot":
         words.append(result["offsets"])
     if not result.get("heat", 1):
         words.append("cold")
+    if not result.get("hit_ratio", 1):
+        words.append("miss")
     return " ".join(words)
 
 
@@ -108,7 +120,7 @@ def instruction_rows(run: Path) -> list[dict]:
             rows.append(insns.sampled("insn_per_delete", "instructions per page",
                                       f"{result['op']}, file of {size_name(result['file_size'])}",
                                       [count / pages for count in window["ops"]]))
-        elif result["size"] <= result["file_size"]:
+        elif result["size"] <= max(result["file_size"], SMALL):
             # ext4 is what is meant where no file system is named.
             rows.append(insns.sampled("insn_per_pread", "instructions",
                                       condition(Path(name).stem, result).removeprefix("ext4 "), window["ops"]))
@@ -130,7 +142,7 @@ def time_rows(results: list[dict]) -> list[dict]:
 NATIVE = native.measurement(
     {f"{fs}, {size} B, {readers}": f"{op} {size} {cpus} {path}"
      for fs, path in (("tmpfs", "/tmp/file"), ("ext4", "/tmp/ext4/file"))
-     for size in (1, 64, 256, 1024, 4096)
+     for size in (1, 64, 128, 256, 4096)
      for readers, op, cpus in (("1 CPU", "pread", 1), ("2 CPUs, one page", "pread", 2),
                                ("2 CPUs, a file each", "pread-own", 2))},
     setup="ext4\nfiles /tmp/file\nfiles /tmp/ext4/file\n")
@@ -141,10 +153,9 @@ TIMED = Timing("filemap/small_read_bench", TIMES, "ops", time_rows, MOUNT, "/tmp
 # it together, and as what must share nothing, a file for each.
 SHARED = MOUNT + """
 for fs in tmpfs ext4 xfs; do
-	lines --dir /tmp/$fs --op read-one,read-own --size 64
+	lines --dir /tmp/$fs --op read-one,read-own,read-shared --size 64
 	lines --dir /tmp/$fs --op read-one --size 4096
 done
-lines --dir /tmp/tmpfs --op read-shared --size 64
 """
 
 MEASUREMENTS = [

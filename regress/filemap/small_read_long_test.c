@@ -404,7 +404,7 @@ static void prepare_mounts(void)
 	bool private;
 	int i;
 
-	snprintf(work_dir, sizeof(work_dir), "%s/small_read_test.XXXXXX", tmp);
+	snprintf(work_dir, sizeof(work_dir), "%s/small_read_long.XXXXXX", tmp);
 	if (!mkdtemp(work_dir)) {
 		for (i = FS_TMPFS; i < NR_FS; i++)
 			fs_fails(&fs_table[i], "mkdtemp");
@@ -729,7 +729,7 @@ static void check_all(struct __test_metadata *_metadata, const struct file *f,
 static void check_around(struct __test_metadata *_metadata, const struct file *f,
 			 off_t pos)
 {
-	static const ssize_t lens[] = { 1, 8, 64, 256, 257, 768, 1025 };
+	static const ssize_t lens[] = { 1, 8, 64, 127, 128, 129, 257, 768, 1025 };
 	ssize_t i, len;
 
 	for (i = 0; i < ARRAY_SIZE(lens); i++) {
@@ -818,7 +818,8 @@ static const ssize_t small_sizes[] = {
 
 static const ssize_t deltas[] = {
 	-4097, -4096, -4095, -1025, -1024, -769, -768, -767, -513, -512, -257,
-	-256, -255, -65, -64, -63, -33, -8, -7, -1, 0, 1, 7, 8, 63, 64, 65, 1000,
+	-256, -255, -129, -128, -127, -65, -64, -63, -33, -32, -31, -8, -7, -1, 0, 1, 7, 8,
+	31, 32, 33, 63, 64, 65, 127, 128, 1000,
 };
 
 TEST_F_TIMEOUT(small_read, sizes_and_offsets, LONG_TIMEOUT)
@@ -860,7 +861,7 @@ TEST_F_TIMEOUT(small_read, every_size, LONG_TIMEOUT)
 TEST_F_TIMEOUT(small_read, end_of_file, LONG_TIMEOUT)
 {
 	const ssize_t sizes[] = {
-		1, 7, 63, 64, 65, 255, 256, 257, 1000, psz - 64, psz - 1, psz,
+		1, 7, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257, 1000, psz - 64, psz - 1, psz,
 		psz + 1, psz + 64, 3 * psz - 1, 3 * psz, 3 * psz + 300,
 	};
 	struct file *f = &self->f;
@@ -2520,7 +2521,7 @@ static const char *make_memcg(struct lru *lru)
 			return "enable of the memory controller";
 		lru->memory_enabled = true;
 	}
-	snprintf(lru->memcg, sizeof(lru->memcg), "%s/small_read_test.%d", root,
+	snprintf(lru->memcg, sizeof(lru->memcg), "%s/small_read_long.%d", root,
 		 getpid());
 	if (mkdir(lru->memcg, 0755)) {
 		lru->memcg[0] = '\0';

@@ -157,18 +157,20 @@ def timed(topic: Topic, measurement: Measurement, kernels: dict[str, Kernel], te
                            + ("" if accel == "kvm" else ", emulated, not evidence"))
 
 
-def kept(topic: Topic, compared: dict[str, Side], out: Path) -> list[dict]:
-    """The rows of a topic in @out that are counts.  Raises Failure where there
-    are none, or where they are of other code than what is @compared."""
+def kept(topic: Topic, compared: dict[str, Side], out: Path) -> tuple[list[dict], dict]:
+    """The rows of a topic in @out that are counts, and the environment() that they
+    were taken in.  Raises Failure where there are none, or where they are of other
+    code than what is @compared."""
     summary, conditions = out / "summary.json", out / f"environment-{topic.name}.json"
     if not summary.exists() or not conditions.exists():
         raise Failure(f"{out} has no figures of {topic.name}; run make bench TOPIC={topic.name} first")
-    measured = {(one["side"], one["code"]) for one in json.loads(conditions.read_text())["kernels"]}
+    before = json.loads(conditions.read_text())
+    measured = {(one["side"], one["code"]) for one in before["kernels"]}
     for name, side in compared.items():
         if (name, code_of(side.repo, side.revision)) not in measured:
             raise Failure(f"the counts in {out} are of another {name} kernel; run make bench TOPIC={topic.name} anew")
     return [cell for cell in read_summary(summary)
-            if cell["topic"] == topic.name and not cell["evidence"].startswith("timed")]
+            if cell["topic"] == topic.name and not cell["evidence"].startswith("timed")], before
 
 
 def sweep(most: int) -> list[int]:
@@ -185,19 +187,23 @@ def timing(topic: Topic, compared: dict[str, Side]) -> dict[str, Side]:
             for name, side in compared.items() if name in ("baseline", "patched", *topic.timed)}
 
 
-def environment(base: Base, accel: str, kernels: list[tuple[str, Side, Kernel]]) -> dict:
-    """What the figures were measured on and with.  A source is named by its
-    git tree, which does not change with the words of a commit message."""
+def record(name: str, side: Side, image: Kernel) -> dict:
+    """What environment() says of the kernel @image of the column @name.  A source
+    is named by its git tree, which does not change with the words of a commit
+    message."""
+    return {"side": name, "base": side.base.tag, "config": image.config, "config hash": image.config_hash,
+            "source tree": tree_of(side.repo, image.commit), "code": code_of(side.repo, image.commit)}
+
+
+def environment(base: Base, accel: str, kernels: list[dict]) -> dict:
+    """What the figures were measured on and with; @kernels: record() of each."""
     return {"base": base.tag, "accelerator": accel,
             "host kernel": platform.release(), "host CPU": machine.machine()["CPU model"],
             "host CPUs": os.cpu_count(), "compiler": compiler(),
             "qemu": output("qemu-system-x86_64", "--version").splitlines()[0],
             "guest mitigations": "as configured: on in bench, off in trace",
             "command line": " ".join(["scripts/bench.py", *sys.argv[1:]]),
-            "kernels": [{"side": name, "base": side.base.tag, "config": image.config, "config hash": image.config_hash,
-                         "source tree": tree_of(side.repo, image.commit),
-                         "code": code_of(side.repo, image.commit)}
-                        for name, side, image in kernels]}
+            "kernels": kernels}
 
 
 def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None:
@@ -207,30 +213,34 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
     repo = repository(base, args.kdir)
     compared = revisions(repo, base, topic)
     tests = kselftests(repo, compared["patched"].revision, [topic.kselftest], regress=(topic.name, "lines"))
-    measurements = measures(topic).MEASUREMENTS
-    probe = kernel(repo, base, base.tag, measurements[0].config, f"{topic.name}-baseline")
-    accel = accelerator(args.accel, probe)
+    measurements, native = measures(topic).MEASUREMENTS, measures(topic).NATIVE if base.uml else None
     raw = run_directory(f"{base.name}-{topic.name}-raw")
-    rows = (kept(topic, compared, out) if args.time_again else
-            counted(topic, compared, tests, accel, raw))
+    if args.time_again:
+        # What was counted is not built again.
+        rows, before = kept(topic, compared, out)
+        accel = before["accelerator"]
+        kernels = [one for one in before["kernels"] if not native or one["config"] != native.config]
+    else:
+        probe = kernel(repo, base, base.tag, measurements[0].config, f"{topic.name}-baseline")
+        accel = accelerator(args.accel, probe)
+        rows = counted(topic, compared, tests, accel, raw)
+        kernels = []
+        # Only from the cache: all of them were built by now.
+        for config in dict.fromkeys(one.config for one in measurements):
+            sides = {name: side for one in measurements if one.config == config
+                     for name, side in chosen(compared, one).items()}
+            kernels += [record(name, sides[name], image) for name, image in build_sides(topic, sides, config).items()]
     boots = (args.boots, 3 * args.boots // 2)
-    # Only from the cache: all of them were built by now.
-    kernels = []
-    for config in dict.fromkeys(one.config for one in measurements):
-        sides = {name: side for one in measurements if one.config == config
-                 for name, side in chosen(compared, one).items()}
-        kernels += [(name, sides[name], image) for name, image in build_sides(topic, sides, config).items()]
     if args.timed or accel == "kvm":
         measurement = measures(topic).TIMED.measurement()
         images = build_sides(topic, {side: compared[side] for side in ("baseline", "patched")}, measurement.config)
         for count in sweep(args.cpus):
             rows += timed(topic, replace(measurement, cpus=count), images, tests, accel, boots, raw)
-    native = measures(topic).NATIVE
-    if native and base.uml:
+    if native:
         sides = timing(topic, compared)
         images = build_sides(topic, sides, native.config)
         rows += timed(topic, native, images, tests, accel, boots, raw)
-        kernels += [(name, sides[name], image) for name, image in images.items()]
+        kernels += [record(name, sides[name], image) for name, image in images.items()]
     say(f"bench: what the benchmarks printed is in {raw}")
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / f"environment-{topic.name}.json", environment(base, accel, kernels))

@@ -61,16 +61,17 @@ class Revisions(KernelCase):
         self.assertEqual([found[name].base.name for name in found], ["v0"] * 6 + ["v1"])
         self.assertIn("VERSION = 10", git("show", f"{found['v1'].revision}:Makefile", cwd=found["v1"].repo))
 
-    def bench(self, measured: mock.Mock) -> Path:
+    def bench(self, measured: mock.Mock, time_again: bool = False) -> Path:
         """Run bench.bench() with all that takes a kernel replaced, and what is
         @measured; the results directory."""
         out = self.dir / "results/v0/today"
-        args = argparse.Namespace(kdir=None, accel="tcg", timed=False, boots=5, time_again=False)
+        args = argparse.Namespace(kdir=None, accel="tcg", timed=False, boots=5, time_again=time_again)
         with contextlib.ExitStack() as stack:
             for name, value in (("repository", lambda *_: self.repo), ("kselftests", mock.Mock()),
                                 ("kernel", mock.Mock()), ("measures", mock.Mock(return_value=mock.Mock(MEASUREMENTS=[
                                     mock.Mock(config="trace", sides=())], NATIVE=None))),
-                                ("environment", lambda *_: {}), ("counted", measured)):
+                                ("environment", lambda _base, accel, kernels: [accel, kernels]),
+                                ("record", lambda *_: {}), ("counted", measured)):
                 stack.enter_context(mock.patch.object(bench, name, value))
             bench.bench(self.base, self.one, args, out)
         return out
@@ -103,11 +104,25 @@ class Revisions(KernelCase):
         # The kernels that are timed have the same names, and a benchmark in them.
         kernels += [{"side": name, "code": "timed"} for name in codes]
         put(out / "environment-alpha.json", json.dumps({"kernels": kernels}))
-        self.assertEqual(bench.kept(self.one, compared, out), [row])
+        self.assertEqual(bench.kept(self.one, compared, out), ([row], {"kernels": kernels}))
         put(out / "environment-alpha.json", json.dumps({"kernels": [
             one for one in kernels if one != {"side": "patched", "code": codes["patched"]}]}))
         with self.fails("of another patched kernel"):
             bench.kept(self.one, compared, out)
+
+    def test_time_again(self):
+        """Where only the time is taken anew, nothing is counted or built for it, and
+        what is on record of the kernels that were counted stays."""
+        compared = bench.revisions(self.repo, self.base, self.one)
+        kernels = [{"side": name, "config": "trace", "code": tree.code_of(side.repo, side.revision)}
+                   for name, side in compared.items()]
+        out = self.dir / "results/v0/today"
+        put(out / "summary.json", json.dumps([{"topic": "alpha", "metric": "allocs", "unit": "pages", "condition": "64KiB",
+                                               "evidence": "counter", "values": {}}]))
+        put(out / "environment-alpha.json", json.dumps({"accelerator": "tcg", "kernels": kernels}))
+        with mock.patch.object(bench, "build_sides", mock.Mock(side_effect=AssertionError)):
+            self.bench(mock.Mock(side_effect=AssertionError), time_again=True)
+        self.assertEqual(json.loads((out / "environment-alpha.json").read_text()), ["tcg", kernels])
 
     def test_chosen(self):
         """A measurement is of all columns, or of those that it names and that are

@@ -1751,32 +1751,15 @@ static int __folio_lock_async(struct folio *folio, struct wait_page_queue *wait)
 }
 
 /*
- * To be returned with VM_FAULT_RETRY if the fault lock was dropped for the sake
- * of a wait alone, and not because the fault needs the mmap_lock.
+ * The VMA lock was dropped to wait for @folio: let the next attempt find it, see
+ * handle_vma_fault().
  */
-static vm_fault_t vmf_retry_vma(const struct vm_fault *vmf)
+static void vmf_leave_folio(struct vm_fault *vmf, struct folio *folio)
 {
-	if (IS_ENABLED(CONFIG_PER_VMA_LOCK) &&
-	    (vmf->flags & FAULT_FLAG_VMA_LOCK))
-		return VM_FAULT_RETRY_VMA;
-
-	return 0;
-}
-
-/*
- * Whoever holds the lock of a folio of the swap cache that is uptodate and not
- * under writeback does not read it, and will as a rule be done before the fault
- * could be begun anew, so wait with the VMA lock held.  The answer may be out
- * of date at once, and then somebody who wants to write to the VMA waits longer.
- * Too many want to write to the mm, so this is not for the mmap_lock.
- */
-static bool vmf_keep_vma_lock(const struct vm_fault *vmf,
-			      const struct folio *folio)
-{
-	return IS_ENABLED(CONFIG_PER_VMA_LOCK) &&
-	       (vmf->flags & FAULT_FLAG_VMA_LOCK) &&
-	       folio_test_swapcache(folio) && folio_test_uptodate(folio) &&
-	       !folio_test_writeback(folio);
+	if (vmf->waited && !*vmf->waited) {
+		folio_get(folio);
+		*vmf->waited = folio;
+	}
 }
 
 /*
@@ -1786,8 +1769,6 @@ static bool vmf_keep_vma_lock(const struct vm_fault *vmf,
  *     mmap_lock or per-VMA lock has been released (mmap_read_unlock() or
  *     vma_end_read()), unless flags had both FAULT_FLAG_ALLOW_RETRY and
  *     FAULT_FLAG_RETRY_NOWAIT set, in which case the lock is still held.
- *     With VM_FAULT_RETRY_VMA if it was the per-VMA lock and was released in
- *     order to wait.
  *
  * If neither ALLOW_RETRY nor KILLABLE are set, will always return 0
  * with the folio locked and the mmap_lock/per-VMA lock is left unperturbed.
@@ -1796,7 +1777,7 @@ vm_fault_t __folio_lock_or_retry(struct folio *folio, struct vm_fault *vmf)
 {
 	unsigned int flags = vmf->flags;
 
-	if (fault_flag_allow_retry_first(flags)) {
+	if (fault_flag_allow_retry_first(flags) || vmf->waited) {
 		/*
 		 * CAUTION! In this case, mmap_lock/per-VMA lock is not
 		 * released even though returning VM_FAULT_RETRY.
@@ -1804,14 +1785,13 @@ vm_fault_t __folio_lock_or_retry(struct folio *folio, struct vm_fault *vmf)
 		if (flags & FAULT_FLAG_RETRY_NOWAIT)
 			return VM_FAULT_RETRY;
 
-		if (!vmf_keep_vma_lock(vmf, folio)) {
-			release_fault_lock(vmf);
-			if (flags & FAULT_FLAG_KILLABLE)
-				folio_wait_locked_killable(folio);
-			else
-				folio_wait_locked(folio);
-			return VM_FAULT_RETRY | vmf_retry_vma(vmf);
-		}
+		release_fault_lock(vmf);
+		if (flags & FAULT_FLAG_KILLABLE)
+			folio_wait_locked_killable(folio);
+		else
+			folio_wait_locked(folio);
+		vmf_leave_folio(vmf, folio);
+		return VM_FAULT_RETRY;
 	}
 	if (flags & FAULT_FLAG_KILLABLE) {
 		bool ret;
@@ -3886,9 +3866,6 @@ static vm_fault_t filemap_fault_recheck_pte_none(struct vm_fault *vmf)
  * If our return value has VM_FAULT_RETRY set, it's because the mmap_lock
  * may be dropped before doing I/O or by lock_folio_maybe_drop_mmap().
  *
- * If it also has VM_FAULT_RETRY_VMA set, the VMA lock was held on entry, and
- * has been dropped for no other reason than that.
- *
  * If our return value does not have VM_FAULT_RETRY set, the mmap_lock
  * has not been released.
  *
@@ -4043,18 +4020,19 @@ page_not_uptodate:
 
 out_retry:
 	/*
-	 * We dropped the mmap_lock, we need to return to the fault handler to
+	 * We dropped the fault lock, we need to return to the fault handler to
 	 * re-find the vma and come back and find our hopefully still populated
 	 * page.
 	 */
-	if (!IS_ERR(folio))
+	if (!IS_ERR(folio)) {
+		if (fpin)
+			vmf_leave_folio(vmf, folio);
 		folio_put(folio);
+	}
 	if (mapping_locked)
 		filemap_invalidate_unlock_shared(mapping);
-	if (fpin) {
+	if (fpin)
 		fput(fpin);
-		ret |= vmf_retry_vma(vmf);
-	}
 	return ret | VM_FAULT_RETRY;
 }
 EXPORT_SYMBOL(filemap_fault);

@@ -738,8 +738,7 @@ static inline bool fault_flag_allow_retry_first(enum fault_flag flags)
 	{ FAULT_FLAG_REMOTE,		"REMOTE" }, \
 	{ FAULT_FLAG_INSTRUCTION,	"INSTRUCTION" }, \
 	{ FAULT_FLAG_INTERRUPTIBLE,	"INTERRUPTIBLE" }, \
-	{ FAULT_FLAG_VMA_LOCK,		"VMA_LOCK" }, \
-	{ FAULT_FLAG_VMA_RETRIED,	"VMA_RETRIED" }
+	{ FAULT_FLAG_VMA_LOCK,		"VMA_LOCK" }
 
 /*
  * vm_fault is filled by the pagefault handler and passed to the vma's
@@ -778,6 +777,11 @@ struct vm_fault {
 					 * page here, unless VM_FAULT_NOPAGE
 					 * is set (which is also implied by
 					 * VM_FAULT_ERROR).
+					 */
+	struct folio **waited;		/* Where an attempt that drops the VMA
+					 * lock to wait for a folio leaves a
+					 * reference for the next attempt, or
+					 * NULL: see handle_vma_fault().
 					 */
 	/* These three entries are valid only while holding ptl lock */
 	pte_t *pte;			/* Pointer to pte entry matching
@@ -956,36 +960,6 @@ static inline void assert_fault_locked(const struct vm_fault *vmf)
 	mmap_assert_locked(vmf->vma->vm_mm);
 }
 #endif /* CONFIG_PER_VMA_LOCK */
-
-/**
- * fault_retry_vma_lock - Decide how to retry a fault tried under the VMA lock
- * @fault: What handle_mm_fault() has returned, with %VM_FAULT_RETRY.
- * @flags: The fault handler's flags, which are updated for the next attempt.
- *
- * To be called by architectures' fault handlers after %VM_FAULT_RETRY under
- * %FAULT_FLAG_VMA_LOCK, if fault_signal_pending() does not end the fault. Sets
- * %FAULT_FLAG_TRIED after a major attempt, and after a second one that waited.
- *
- * Return: true if the handler is to look up and lock the VMA once more, false
- * if it has to take the mmap_lock.
- */
-static inline bool fault_retry_vma_lock(vm_fault_t fault, unsigned int *flags)
-{
-	if (fault & VM_FAULT_MAJOR)
-		*flags |= FAULT_FLAG_TRIED;
-
-	if (!(fault & VM_FAULT_RETRY_VMA))
-		return false;
-
-	if (*flags & FAULT_FLAG_VMA_RETRIED) {
-		/* Waited twice: the next attempt is not to drop its lock. */
-		*flags |= FAULT_FLAG_TRIED;
-		return false;
-	}
-
-	*flags |= FAULT_FLAG_VMA_RETRIED;
-	return true;
-}
 
 static inline bool mm_flags_test(int flag, const struct mm_struct *mm)
 {
@@ -3313,6 +3287,8 @@ struct vm_area_struct *lock_mm_and_find_vma(struct mm_struct *mm,
 extern vm_fault_t handle_mm_fault(struct vm_area_struct *vma,
 				  unsigned long address, unsigned int flags,
 				  struct pt_regs *regs);
+vm_fault_t handle_vma_fault(struct vm_area_struct *vma, unsigned long address,
+			    unsigned int *flags, struct pt_regs *regs);
 extern int fixup_user_fault(struct mm_struct *mm,
 			    unsigned long address, unsigned int fault_flags,
 			    bool *unlocked);

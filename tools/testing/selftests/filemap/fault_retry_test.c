@@ -12,8 +12,7 @@
  * device, or a lock of the testee.  When the test ends, in whatever way, the server is
  * killed, and the kernel fails what it has not answered.
  *
- * This takes root.  Others may be swapped out to the device as well, if memory is
- * scarce, so do not run it where that is the case.
+ * This takes root.  Others may be swapped out to the device, too, where memory is scarce.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +46,7 @@
 #define MAX_WRITE	(128U << 10)
 #define PATIENCE_MS	10000		/* until what ought to happen does not */
 #define QUIET_MS	100		/* who sleeps for as long waits */
-#define TIMEOUT		240		/* of a test, in seconds: emulation is slow */
+#define TIMEOUT		240		/* seconds for a test: emulation is slow */
 #define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
 #define RW		(PROT_READ | PROT_WRITE)
 #define load(p)		__atomic_load_n(p, __ATOMIC_ACQUIRE)
@@ -157,13 +156,10 @@ static void serve_one(const struct fuse_in_header *in)
 	case FUSE_WRITE:
 		memcpy(image[i] + wr->offset, wr + 1, wr->size);
 		return answer(in->unique, 0, &written, sizeof(written));
-	case FUSE_INTERRUPT:
-	case FUSE_FORGET:
-	case FUSE_BATCH_FORGET:
-		break;
-	default:
-		answer(in->unique, ENOSYS, NULL, 0);
 	}
+	if (in->opcode != FUSE_INTERRUPT && in->opcode != FUSE_FORGET &&
+	    in->opcode != FUSE_BATCH_FORGET)
+		answer(in->unique, ENOSYS, NULL, 0);
 }
 
 static void serve(void)
@@ -357,14 +353,14 @@ static int touch(struct actor *me)
 }
 
 /* What is done to the page that is waited for; then to others, of which two are in its VMA */
-enum change { MUNMAP, NO_ACCESS, READONLY, REPLACE, DONTNEED, FORK, NR_CHANGES,
+enum change { MUNMAP, NO_ACCESS, READONLY, PKEY, REPLACE, DONTNEED, FORK, NR_CHANGES,
 	      MUNMAP_BESIDE = NR_CHANGES, READONLY_BESIDE, READONLY_OTHER, POPULATE_BLOCK };
 
 static int change(struct actor *me)
 {
 	enum change what = me->arg;
+	int ret = what == PKEY ? pkey_alloc(0, 0) : 0;
 	char *at = stuck;
-	int ret;
 
 	if (what == READONLY_OTHER)
 		at = other;
@@ -374,6 +370,8 @@ static int change(struct actor *me)
 		at += NR_PAGES / 2 * psz;
 	if (what == FORK)
 		ret = fork();
+	else if (what == PKEY)	/* To others than who has made it, it allows nothing */
+		ret = ret < 0 ? ret : pkey_mprotect(at, psz, RW, ret);
 	else if (what == REPLACE)
 		ret = -(mmap(at, psz, RW, ANON | MAP_FIXED, -1, 0) == MAP_FAILED);
 	else if (what == MUNMAP || what == MUNMAP_BESIDE)
@@ -651,8 +649,8 @@ TEST_F_TIMEOUT(fault, changed_meanwhile, TIMEOUT)
 {
 	struct policy *p = &policy[variant->how.swap ? SWAP : DATA];
 	struct actor *victim = &actors[VICTIM];
-	bool denied, gone;
-	int what;
+	int what, code;
+	__u64 seen;
 
 	for (what = 0; what < NR_CHANGES; what++) {
 		if (!begin(_metadata, variant->how, false))
@@ -660,15 +658,19 @@ TEST_F_TIMEOUT(fault, changed_meanwhile, TIMEOUT)
 		stick(_metadata, p, 0);
 		go(CHANGER, change, what);
 		ASSERT_TRUE(comes(&actors[CHANGER].done));
-		EXPECT_EQ(0, actors[CHANGER].err);
+		EXPECT_TRUE(what == PKEY || !actors[CHANGER].err);
 		EXPECT_EQ(0, load(&victim->done));
 		release(p - policy);
 		ASSERT_TRUE(comes(&victim->done));
-		denied = what == NO_ACCESS || (what == READONLY && variant->how.write);
-		EXPECT_EQ(what == MUNMAP || denied ? SIGSEGV : 0, victim->sig);
-		EXPECT_EQ(what == MUNMAP ? SEGV_MAPERR : denied ? SEGV_ACCERR : 0, victim->code);
-		gone = what == REPLACE || (what == DONTNEED && variant->how.swap);
-		EXPECT_EQ(victim->sig || gone ? 0 : word(0), victim->seen) {
+		code = what == MUNMAP ? SEGV_MAPERR : what == NO_ACCESS ? SEGV_ACCERR : 0;
+		if (what == READONLY && variant->how.write)
+			code = SEGV_ACCERR;
+		if (what == PKEY && !actors[CHANGER].err)
+			code = SEGV_PKUERR;
+		EXPECT_EQ(code ? SIGSEGV : 0, victim->sig);
+		EXPECT_EQ(code, victim->code);
+		seen = what == REPLACE || (what == DONTNEED && variant->how.swap) ? 0 : word(0);
+		EXPECT_EQ(victim->sig ? 0 : seen, victim->seen) {
 			TH_LOG("change %d", what);
 		}
 		end(_metadata);

@@ -349,6 +349,12 @@ def faults(reads: int) -> str:
     for number in range(reads):
         lines.append(f"fault_retry-9 [001] ..... 2.{number:06}: mmap_lock_acquire_returned: "
                      + acquired.format("false", "true"))
+    # Three faults, of one, two and five attempts, and what another thread does.
+    for number, attempts in enumerate((1, 2, 5)):
+        lines.append(f"fault_retry-9 [001] ..... 2.5{number}: page_fault_user: address=0x7f00 ip=0x40 error_code=0x4")
+        lines += [f"fault_retry-9 [001] ..... 2.5{number}{attempt}: {name}: (lock+0x0/0x{attempt})" for attempt, name in
+                  enumerate([*["fault_vma_lookup"] * min(attempts, 2), *["fault_mm_lookup"] * (attempts - 2)])]
+    lines.append("fault_retry-7 [000] ..... 2.6: fault_vma_lookup: (lock_vma_under_rcu+0x0/0x300)")
     lines.append("fault_retry-9 [001] ..... 3.0: mmap_lock_acquire_returned: " + acquired.format("true", "true"))
     lines.append("fault_retry-9 [001] ..... 3.1: mmap_lock_acquire_returned: " + acquired.format("false", "false"))
     lines.append("fault_retry_ben-8 [000] ..... 3.2: mmap_lock_acquire_returned: " + acquired.format("false", "true"))
@@ -377,6 +383,8 @@ class Fault(Case):
                          [0.0, 0.25, 0.5, 0.75])
         self.assertEqual(found["retries", "swap"], 1.05)
         self.assertEqual(found["pgmajfault", "swap"], 1.01)
+        self.assertEqual([found["faults_with_retries", f"file, {name}"] for name in fault.RETRIES.values()],
+                         [0.005, 0.0, 0.005])
 
     def test_nothing_counted(self):
         """Faults that did not wait, a trace without the event, and a mode

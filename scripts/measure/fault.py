@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import counters
@@ -16,6 +17,10 @@ EVENT = "mmap_lock_acquire_returned"
 # recorded, too: it maps and unmaps between the rounds, which shows that there is
 # something to count with when the faults do not take the lock at all.
 MINE = 'comm == "fault_retry" || comm == "fault_retry_ben"'
+# Each attempt of a fault from user space looks the VMA up, in either way.
+FAULT = "page_fault_user"
+LOOKUPS = {"fault_vma_lookup": "lock_vma_under_rcu", "fault_mm_lookup": "lock_mm_and_find_vma"}
+RETRIES = {1: "1 retry", 2: "2 retries", 3: "3 retries or more"}
 
 # What conditions call the benchmark's modes.
 MODES = {"file": "file", "random": "file random", "swap": "swap", "memcg": "memcg thrash"}
@@ -49,7 +54,11 @@ swapon -p 32767 /dev/slow_swap
 """
 
 
-COUNTERS = slow(COUNTED_MS) + counters.setup({f"mmap_lock/{EVENT}": MINE}, "mono") + f"""
+PROBES = "mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing\n" + "".join(
+    f"echo 'p:{name} {function}' >> /sys/kernel/tracing/kprobe_events\n" for name, function in LOOKUPS.items())
+COUNTERS = slow(COUNTED_MS) + PROBES + counters.setup(
+    {f"mmap_lock/{EVENT}": MINE, f"exceptions/{FAULT}": MINE, **{f"kprobes/{name}": MINE for name in LOOKUPS}},
+    "mono") + f"""
 for mode in {' '.join(MODES)}; do
 	trace_start
 	{BENCH} --dir /tmp/slow --mode $mode --threads {COUNTED_THREADS} --faults {COUNTED} --marker --json >> faults.json
@@ -77,6 +86,23 @@ def reads(path: Path) -> int:
                for _, part in counters.marked(path) for one in part)
 
 
+def retried(path: Path) -> Counter[int]:
+    """How many faults of those who fault had how many retries, up to 3, of the
+    trace @path: one less than the lookups of the VMA from one fault to the next
+    one of that thread."""
+    found: Counter[int] = Counter()
+    for _, part in counters.marked(path):
+        lookups: dict[int, int] = {}
+        for one in part:
+            if one.name == FAULT:
+                found[min(max(lookups.get(one.pid, 1) - 1, 0), 3)] += 1
+                lookups[one.pid] = 0
+            elif one.name in LOOKUPS and one.pid in lookups:
+                lookups[one.pid] += 1
+        found.update(min(max(number - 1, 0), 3) for number in lookups.values())
+    return found
+
+
 def counter_rows(run: Path) -> list[dict]:
     """How often a fault that waits for I/O takes the mmap_lock, how many of its
     attempts end in a retry, and what counts as a major fault."""
@@ -96,6 +122,9 @@ def counter_rows(run: Path) -> list[dict]:
         rows.append(row("mmap_lock_reads_per_io_fault", "per major fault", condition, "counter",
                         reads(run / f"{mode}.trace") / major))
         rows.append(row("retries", "per major fault", condition, "counter", result["vma_lock_retry"] / major))
+        histogram = retried(run / f"{mode}.trace")
+        rows += [row("faults_with_retries", "per major fault", f"{condition}, {name}", "counter",
+                     histogram[number] / major) for number, name in RETRIES.items()]
         # Of the system: others fault, too, if rarely.
         rows.append(row("pgmajfault", "per touch", condition, "counter", result["pgmajfault"] / result["faults"]))
         rows.append(row("maj_flt", "per touch", condition, "counter", major / result["faults"]))

@@ -6847,8 +6847,8 @@ static vm_fault_t sanitize_fault_flags(struct vm_area_struct *vma,
  * return value.  See filemap_fault() and __folio_lock_or_retry().
  */
 static vm_fault_t fault_attempt(struct vm_area_struct *vma,
-		unsigned long address, unsigned int flags, struct pt_regs *regs,
-		struct folio **waited)
+				unsigned long address, unsigned int flags,
+				struct pt_regs *regs, struct folio **waited)
 {
 	/* If the fault handler drops the mmap_lock, vma may be freed */
 	struct mm_struct *mm = vma->vm_mm;
@@ -6922,8 +6922,8 @@ EXPORT_SYMBOL_GPL(handle_mm_fault);
 
 #ifdef CONFIG_PER_VMA_LOCK
 static vm_fault_t vma_fault_attempt(struct vm_area_struct *vma,
-		unsigned long address, unsigned int *flags,
-		struct pt_regs *regs, struct folio **waited)
+				    unsigned long address, unsigned int *flags,
+				    struct pt_regs *regs, struct folio **waited)
 {
 	vm_fault_t ret;
 

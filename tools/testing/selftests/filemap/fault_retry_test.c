@@ -159,7 +159,7 @@ static void serve_one(const struct fuse_in_header *in)
 	}
 	if (in->opcode != FUSE_INTERRUPT && in->opcode != FUSE_FORGET &&
 	    in->opcode != FUSE_BATCH_FORGET)
-		answer(in->unique, ENOSYS, NULL, 0);
+		answer(in->unique, EOPNOTSUPP, NULL, 0);
 }
 
 static void serve(void)

@@ -2,23 +2,21 @@
 /*
  * Small reads of files that are in the page cache.
  *
- * They may copy from a folio without having a reference to it, or be kept from
- * losing it by other means.  Whatever they do, they must return what is in the
- * file, while the folio is truncated, reclaimed, migrated, collapsed or split,
- * and its memory is given to somebody else.  So let threads read a file in
- * which each word says where it belongs and how often it was written, while
- * another one takes its folios away and fills what it gets instead with a secret.
+ * However it is done, a read must return what is in the file, while the folio is
+ * truncated, reclaimed, migrated, collapsed or split, and its memory given to
+ * somebody else.  So let threads read a file in which each word says where it
+ * belongs and how often it was written, while another one takes its folios away
+ * and fills what it gets instead with a secret.
  *
  * The first half of the file never changes.  The second half is cut off or
- * punched out, and written again, in generations.  A change of it increments
+ * punched out, and written again, in generations.  A change increments
  * race::started before its first system call, and race::done after its last.
  * A reader looks at race::done before its read, and at race::started after it:
  * each word is of one of the generations from the former to the latter, or, if
- * these are not the same, zero or missing.
+ * these are not the same, torn, zero or missing.
  *
  * This says nothing about which way a read went.  no_reference does, where the
- * kernel has tracepoints for it: that is the claim, and the rest is the proof
- * that it may be made.
+ * kernel has tracepoints for it.
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
@@ -254,13 +252,31 @@ static bool write_range(struct race *race, size_t pos, size_t len, uint32_t gene
 	return true;
 }
 
+/* If a word is written meanwhile, its bytes may be of any of the generations, or 0. */
+static bool good_word(uint64_t word, size_t pos, uint32_t lo, uint32_t hi)
+{
+	unsigned int good = 0, byte;
+	uint32_t gen = lo;
+	uint64_t differ;
+
+	for (;; gen++) {
+		differ = word ^ word_at(pos, gen);
+		if (!differ || lo == hi)
+			return !differ;
+		for (byte = 0; byte < WORD; byte++, differ >>= 8)
+			good |= !(differ & 0xff) << byte | !(word >> 8 * byte & 0xff) << byte;
+		if (gen == hi)
+			return good == 0xff;
+	}
+}
+
 static void *reader(void *arg)
 {
 	/* From one word to a page: what is copied in one way, and in the other. */
 	static const size_t words[] = { 1, 4, 8, 8, 8, 15, 16, 17, 40, 512 };
 	struct race *race = arg;
-	uint32_t seed = ADD(&race->seed, 77), lo, hi, round, gen;
-	size_t pos = 0, len, i, half = race->size / 2;
+	uint32_t seed = ADD(&race->seed, 77), lo, hi, round;
+	size_t pos = 0, at, len, i, half = race->size / 2;
 	unsigned int stay = 0;
 	uint64_t buf[512];
 	ssize_t ret;
@@ -295,18 +311,9 @@ static void *reader(void *arg)
 		}
 		if (ret != (ssize_t)len && (pos + len <= half || lo == hi || ret % WORD))
 			wrong(race, "a short read", pos, ret);
-		for (i = 0; i < ret / WORD; i++) {
-			if (pos + i * WORD < half) {
-				if (buf[i] != word_at(pos + i * WORD, 0))
-					wrong(race, "a word", pos + i * WORD, buf[i]);
-				continue;
-			}
-			if (!buf[i] && lo != hi)
-				continue;
-			gen = buf[i];
-			if (gen - lo > hi - lo || buf[i] != word_at(pos + i * WORD, gen))
-				wrong(race, "a word", pos + i * WORD, buf[i]);
-		}
+		for (i = 0, at = pos; i < ret / WORD; i++, at += WORD)
+			if (!good_word(buf[i], at, at < half ? 0 : lo, at < half ? 0 : hi))
+				wrong(race, "a word", at, buf[i]);
 	}
 	close(fd);
 	return NULL;
@@ -377,7 +384,9 @@ static long round_dontneed(struct race *race)
 {
 	size_t pos, len, before;
 
-	pick(race, 0, &pos, &len);
+	/* All of a folio, or it stays. */
+	pos = rnd(&race->seed) % (race->size / SPAN) * SPAN;
+	len = SPAN;
 	fdatasync(race->fd);
 	before = nr_cached(race, pos, len);
 	if (posix_fadvise(race->fd, pos, len, POSIX_FADV_DONTNEED))
@@ -390,6 +399,7 @@ static long round_dontneed(struct race *race)
 /* Have it reclaimed: dropped, or on tmpfs swapped out. */
 static long round_pageout(struct race *race)
 {
+	unsigned long before = number(VMSTAT, "pswpout");
 	size_t pos, len, i;
 	char *map;
 	long nr;
@@ -409,7 +419,7 @@ static long round_pageout(struct race *race)
 	nr -= min(nr, nr_cached(race, pos, len));
 	munmap(map, len);
 	reuse(race, len);
-	return nr;
+	return nr + number(VMSTAT, "pswpout") - before;
 }
 
 /* To the other node and back, or where there is one node, wherever there is room */
@@ -500,22 +510,22 @@ static long round_split(struct race *race)
 	return number(VMSTAT, "thp_split_page") - before;
 }
 
-FIXTURE(race)
+FIXTURE(small_read)
 {
 	struct race race;
 };
 
-FIXTURE_VARIANT(race)
+FIXTURE_VARIANT(small_read)
 {
 	enum fs_id fs;
 };
 
-FIXTURE_VARIANT_ADD(race, tmpfs) { .fs = TMPFS };
-FIXTURE_VARIANT_ADD(race, tmpfs_huge) { .fs = TMPFS_HUGE };
-FIXTURE_VARIANT_ADD(race, ext4) { .fs = EXT4 };
-FIXTURE_VARIANT_ADD(race, xfs) { .fs = XFS };
+FIXTURE_VARIANT_ADD(small_read, tmpfs) { .fs = TMPFS };
+FIXTURE_VARIANT_ADD(small_read, tmpfs_huge) { .fs = TMPFS_HUGE };
+FIXTURE_VARIANT_ADD(small_read, ext4) { .fs = EXT4 };
+FIXTURE_VARIANT_ADD(small_read, xfs) { .fs = XFS };
 
-FIXTURE_SETUP(race)
+FIXTURE_SETUP(small_read)
 {
 	struct race *race = &self->race;
 
@@ -536,7 +546,7 @@ FIXTURE_SETUP(race)
 	madvise(race->secret, 2 * MAX_FILE, MADV_NOHUGEPAGE);
 }
 
-FIXTURE_TEARDOWN_PARENT(race)
+FIXTURE_TEARDOWN_PARENT(small_read)
 {
 	if (self->race.path[0])
 		unlink(self->race.path);
@@ -579,32 +589,32 @@ static void run(struct __test_metadata *_metadata, struct race *race, round_fn r
 	ASSERT_NE(0UL, race->met);
 }
 
-TEST_F_TIMEOUT(race, truncate, TIMEOUT)
+TEST_F_TIMEOUT(small_read, truncate, TIMEOUT)
 {
 	run(_metadata, &self->race, round_truncate);
 }
 
-TEST_F_TIMEOUT(race, dontneed, TIMEOUT)
+TEST_F_TIMEOUT(small_read, dontneed, TIMEOUT)
 {
 	run(_metadata, &self->race, round_dontneed);
 }
 
-TEST_F_TIMEOUT(race, pageout, TIMEOUT)
+TEST_F_TIMEOUT(small_read, pageout, TIMEOUT)
 {
 	run(_metadata, &self->race, round_pageout);
 }
 
-TEST_F_TIMEOUT(race, migrate, TIMEOUT)
+TEST_F_TIMEOUT(small_read, migrate, TIMEOUT)
 {
 	run(_metadata, &self->race, round_migrate);
 }
 
-TEST_F_TIMEOUT(race, collapse, TIMEOUT)
+TEST_F_TIMEOUT(small_read, collapse, TIMEOUT)
 {
 	run(_metadata, &self->race, round_collapse);
 }
 
-TEST_F_TIMEOUT(race, split, TIMEOUT)
+TEST_F_TIMEOUT(small_read, split, TIMEOUT)
 {
 	run(_metadata, &self->race, round_split);
 }
@@ -612,48 +622,6 @@ TEST_F_TIMEOUT(race, split, TIMEOUT)
 /*
  * What a read returns, and what it leaves alone
  */
-
-FIXTURE(small_read)
-{
-	const struct fs *fs;
-	char path[224];
-	int fd;
-	unsigned char *data;
-};
-
-FIXTURE_VARIANT(small_read)
-{
-	enum fs_id fs;
-};
-
-FIXTURE_VARIANT_ADD(small_read, tmpfs) { .fs = TMPFS };
-FIXTURE_VARIANT_ADD(small_read, tmpfs_huge) { .fs = TMPFS_HUGE };
-FIXTURE_VARIANT_ADD(small_read, ext4) { .fs = EXT4 };
-FIXTURE_VARIANT_ADD(small_read, xfs) { .fs = XFS };
-
-#define SIZE			(4 * psz)
-
-FIXTURE_SETUP(small_read)
-{
-	size_t i;
-
-	self->fs = &fs_table[variant->fs];
-	if (self->fs->why[0])
-		SKIP(return, "%s", self->fs->why);
-	snprintf(self->path, sizeof(self->path), "%s/file", self->fs->dir);
-	self->fd = open(self->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	ASSERT_GE(self->fd, 0);
-	self->data = malloc(SIZE);
-	ASSERT_NE(NULL, self->data);
-	for (i = 0; i < SIZE; i += WORD)
-		*(uint64_t *)(self->data + i) = word_at(i, 0);
-}
-
-FIXTURE_TEARDOWN_PARENT(small_read)
-{
-	if (self->path[0])
-		unlink(self->path);
-}
 
 /* A read of @len bytes at @pos of a file of @size bytes, and of nothing else */
 static void check_read(struct __test_metadata *_metadata, int fd, const unsigned char *data,
@@ -682,18 +650,44 @@ static const size_t lengths[] = {
 /* What a file has is what counts, and not how much was asked for. */
 TEST_F_TIMEOUT(small_read, end_of_file, TIMEOUT)
 {
-	const size_t sizes[] = { 0, 1, 100, 127, 128, 129, psz - 1, psz, psz + 1, 2 * psz + 64 };
+	const size_t sizes[] = { 2 * psz + 64, psz + 1, psz, psz - 1, 129, 128, 127, 100, 1, 0 };
+	uint64_t *data = malloc(4 * psz);
+	int fd = self->race.fd;
 	size_t i, s, at;
 
+	ASSERT_NE(NULL, data);
+	for (i = 0; i < 4 * psz / WORD; i++)
+		data[i] = word_at(i * WORD, 0);
 	for (s = 0; s < ARRAY_SIZE(sizes); s++) {
-		ASSERT_EQ(0, ftruncate(self->fd, 0));
-		ASSERT_EQ((ssize_t)sizes[s], pwrite(self->fd, self->data, sizes[s], 0));
+		ASSERT_EQ(0, ftruncate(fd, sizes[s]));
 		for (i = 0; i < ARRAY_SIZE(lengths); i++) {
 			/* Where a page begins or ends, too, if the file is that long */
 			for (at = sizes[s] - min(sizes[s], 200); at < sizes[s] + 3; at++)
-				check_read(_metadata, self->fd, self->data, sizes[s], lengths[i],
-					   at);
-			check_read(_metadata, self->fd, self->data, sizes[s], lengths[i], 3 * psz);
+				check_read(_metadata, fd, (void *)data, sizes[s], lengths[i], at);
+			check_read(_metadata, fd, (void *)data, sizes[s], lengths[i], 3 * psz);
+		}
+	}
+}
+
+/* Read into memory that is not there yet, or ends before all has been copied. */
+TEST_F(small_read, faults)
+{
+	char want[256], *map;
+	size_t i, room;
+	ssize_t ret;
+
+	map = mmap(NULL, 2 * psz, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ(0, munmap(map + psz, psz));
+	ASSERT_EQ((ssize_t)sizeof(want), pread(self->race.fd, want, sizeof(want), 11));
+	for (i = 0; lengths[i] <= sizeof(want); i++) {
+		for (room = 0; room <= lengths[i]; room++) {
+			ASSERT_EQ(0, madvise(map, psz, MADV_DONTNEED));
+			ret = pread(self->race.fd, map + psz - room, lengths[i], 11);
+			/* Not every architecture copies up to the last byte. */
+			ASSERT_TRUE(ret < 0 ? errno == EFAULT : ret <= (ssize_t)room);
+			ASSERT_TRUE(room < lengths[i] || ret == (ssize_t)room);
+			ASSERT_EQ(0, memcmp(map + psz - room, want, ret > 0 ? ret : 0));
 		}
 	}
 }
@@ -767,18 +761,18 @@ TEST_F(small_read, no_reference)
 	sched_setaffinity(0, sizeof(one), &one);
 
 	/* The file is all of what is asked for, or less than that. */
-	ASSERT_EQ((ssize_t)size, pwrite(self->fd, self->data, size, 0));
+	ASSERT_EQ(0, ftruncate(self->race.fd, size));
 	map = mmap(NULL, psz, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, map);
 	/* Often enough to be known as used; this advice lets the LRU see it. */
 	for (i = 0; i < 64; i++) {
-		ASSERT_EQ((ssize_t)size, pread(self->fd, buf, sizeof(buf), 0));
+		ASSERT_EQ((ssize_t)size, pread(self->race.fd, buf, sizeof(buf), 0));
 		madvise(map, psz, MADV_COLD);
 	}
 	/* Mapping the page changes it, or there would be nothing to see. */
-	ASSERT_GT(count_references(_metadata, self->fd, 0, 1), 0);
+	ASSERT_GT(count_references(_metadata, self->race.fd, 0, 1), 0);
 	for (i = 0; i < ARRAY_SIZE(asked); i++) {
-		refs = count_references(_metadata, self->fd, asked[i], nr);
+		refs = count_references(_metadata, self->race.fd, asked[i], nr);
 		/* One for each read would be a hundred. */
 		EXPECT_LT(refs, nr / 10) {
 			TH_LOG("%d reads of %zu bytes changed it %ld times", nr, asked[i], refs);

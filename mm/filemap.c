@@ -1763,6 +1763,16 @@ static void vmf_leave_folio(struct vm_fault *vmf, struct folio *folio)
 }
 
 /*
+ * Has the fault come back for @folio?  Who has it locked neither reads nor writes
+ * it then, and is done soon.  Stay, or it may be gone before the next attempt.
+ */
+static bool vmf_came_for(const struct vm_fault *vmf, const struct folio *folio)
+{
+	return vmf->waited && *vmf->waited == folio &&
+	       folio_test_uptodate(folio) && !folio_test_writeback(folio);
+}
+
+/*
  * Return values:
  * 0 - folio is locked.
  * non-zero - folio is not locked.
@@ -1777,7 +1787,8 @@ vm_fault_t __folio_lock_or_retry(struct folio *folio, struct vm_fault *vmf)
 {
 	unsigned int flags = vmf->flags;
 
-	if (fault_flag_allow_retry_first(flags) || vmf->waited) {
+	if ((fault_flag_allow_retry_first(flags) || vmf->waited) &&
+	    !vmf_came_for(vmf, folio)) {
 		/*
 		 * CAUTION! In this case, mmap_lock/per-VMA lock is not
 		 * released even though returning VM_FAULT_RETRY.
@@ -3620,7 +3631,8 @@ static int lock_folio_maybe_drop_mmap(struct vm_fault *vmf, struct folio *folio,
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return 0;
 
-	*fpin = maybe_unlock_mmap_for_io(vmf, *fpin);
+	if (!vmf_came_for(vmf, folio))
+		*fpin = maybe_unlock_mmap_for_io(vmf, *fpin);
 	if (vmf->flags & FAULT_FLAG_KILLABLE) {
 		if (__folio_lock_killable(folio)) {
 			/*
@@ -4024,11 +4036,10 @@ out_retry:
 	 * re-find the vma and come back and find our hopefully still populated
 	 * page.
 	 */
-	if (!IS_ERR(folio)) {
-		if (fpin)
-			vmf_leave_folio(vmf, folio);
+	if (fpin && !IS_ERR(folio))
+		vmf_leave_folio(vmf, folio);
+	if (!IS_ERR(folio))
 		folio_put(folio);
-	}
 	if (mapping_locked)
 		filemap_invalidate_unlock_shared(mapping);
 	if (fpin)

@@ -6925,10 +6925,9 @@ static vm_fault_t vma_fault_attempt(struct vm_area_struct *vma,
 				    unsigned long address, unsigned int *flags,
 				    struct pt_regs *regs, struct folio **waited)
 {
-	vm_fault_t ret;
+	vm_fault_t ret = fault_attempt(vma, address,
+				       *flags | FAULT_FLAG_VMA_LOCK, regs, waited);
 
-	ret = fault_attempt(vma, address, *flags | FAULT_FLAG_VMA_LOCK, regs,
-			    waited);
 	if (!(ret & (VM_FAULT_RETRY | VM_FAULT_COMPLETED)))
 		vma_end_read(vma);
 	count_vm_vma_lock_event(ret & VM_FAULT_RETRY ? VMA_LOCK_RETRY :
@@ -6947,8 +6946,7 @@ static vm_fault_t vma_fault_attempt(struct vm_area_struct *vma,
  *
  * If the first attempt drops the VMA lock to wait for a folio, and leaves a
  * reference to it, the second is under the VMA lock as well, and finds it.  All
- * else, and a second attempt that does not come to an end, as the folio was
- * truncated, could not be read, or is locked again, takes the mmap_lock.
+ * else, and a second one that finds it truncated or not read, takes the mmap_lock.
  *
  * Return: bitwise-OR of %VM_FAULT_ codes, of which %VM_FAULT_MAJOR is of any
  * attempt.  The VMA lock has been dropped.  With %VM_FAULT_RETRY, the caller
@@ -6972,8 +6970,7 @@ vm_fault_t handle_vma_fault(struct vm_area_struct *vma, unsigned long address,
 	/*
 	 * The VMA may be another.  All that architectures look at in a VMA to
 	 * check an access is vm_flags: permissions, shadow stack, protection
-	 * key.  What they found holds where these are the same.  Whatever else
-	 * has changed, the attempt begins with nothing but an address.
+	 * key.  For the same flags, they would find the same again.
 	 */
 	if (vma && vma->vm_flags == vm_flags) {
 		ret &= VM_FAULT_MAJOR;

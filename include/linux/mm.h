@@ -778,9 +778,8 @@ struct vm_fault {
 					 * is set (which is also implied by
 					 * VM_FAULT_ERROR).
 					 */
-	struct folio **waited;		/* Where an attempt that drops the VMA
-					 * lock to wait for a folio leaves a
-					 * reference for the next attempt, or
+	struct folio **waited;		/* What an attempt has waited for is
+					 * left here for the next one, unless
 					 * NULL: see handle_vma_fault().
 					 */
 	/* These three entries are valid only while holding ptl lock */

@@ -4,7 +4,9 @@
 
 PYTHON ?= python3
 KDIR ?=
-export KDIR
+LTP ?=
+XFSTESTS ?=
+export KDIR LTP XFSTESTS
 
 # What the user gives reaches the steps through the environment, so that spaces
 # and what the shell takes for its own are safe.
@@ -15,7 +17,7 @@ fresh = $(if $(FRESH),--fresh)
 need-topic = $(if $(TOPIC),,$(error give a topic, for instance 'make $@ TOPIC=pipe'))
 step = @$(PYTHON) scripts/$(1).py
 
-.PHONY: help install bench deb bench-host bench-compare survey check check-full knockout tree export lint shell mail report clean
+.PHONY: help install bench deb bench-host bench-compare survey check check-full suites knockout tree export lint shell mail report clean
 
 help:
 	@echo "hotpaths: patch series for the Linux kernel, and their proof"
@@ -27,6 +29,7 @@ help:
 	@echo "  make survey                  would this machine gain? looks at its load with bpftrace; needs root"
 	@echo "  make check                   before each commit: patches, tests in two guests, touched objects"
 	@echo "  make check-full              everything, on every base; takes hours"
+	@echo "  make suites [SUITE=ltp,fsx]  other people's tests, on the kernel without series and with all of them"
 	@echo "  make knockout TOPIC=filemap   see race tests fail where parts of the series are left out"
 	@echo "  make lint [TOPIC=pipe]       check patches and scripts; needs no boot"
 	@echo "  make tree TOPIC=pipe         a git tree to edit the series in"
@@ -45,7 +48,8 @@ help:
 	@echo "  DURATION=10 COMMAND='...'    for make survey: seconds for each script, or while a command runs"
 	@echo "  CONFIG=trace|debug|bench                       for make shell; for make deb, a file (default: as booted)"
 	@echo "  KDIR=clone VERSION=2 PREFIX='PATCH mm-new' ASSISTED_BY='...' IN_REPLY_TO=id    for make mail"
-	@echo "  FRESH=1                      for make check, check-full and lint: do also what was seen to pass"
+	@echo "  LTP=dir XFSTESTS=dir         for make suites: checkouts of LTP and of xfstests"
+	@echo "  FRESH=1                      for make check, check-full, suites and lint: do also what was seen to pass"
 	@echo "  MINUTES=75                   for make check and check-full: end within so many"
 
 install:
@@ -74,6 +78,10 @@ survey:
 check check-full:
 	$(call step,check) $(base) $(call given,ACCEL,--accel) $(fresh) $(call given,MINUTES,--minutes) \
 		$(if $(filter check-full,$@),--full)
+
+suites:
+	$(call step,suites) $(base) $(call given,ACCEL,--accel) $(fresh) $(call given,SUITE,--suite) \
+		$(call given,CONFIG,--config) $(call given,OUT,--out)
 
 knockout:
 	$(need-topic)

@@ -5,12 +5,13 @@
 `make check` is what an engineer runs before a commit, of the reference base:
 the tooling's own tests; the series apply, each alone and all of them one on the
 other, on every base; lint; the tests under User-Mode Linux with lockdep and
-KASAN; a short list of them in QEMU, on x86-64 with both; touched objects of the
-final tree.  What takes long and passed is remembered by what it was made from.
+KASAN, and a short list of other people's; a short list of ours in QEMU, on x86-64
+with both; touched objects of the final tree.  What takes long and passed is remembered by what it was made from.
 
 `make check-full` (--full) adds, on every base: each patch's objects, litmus
 tests, all tests on the trace and the debug kernel and on arm64, the tracing
-tools, parts left out, other configurations and architectures.
+tools, other people's suites on both sides, parts left out, other configurations
+and architectures.
 
 The log of each guest is a check of its own: a report of lockdep, KASAN, RCU,
 WARN, BUG or the hung-task detector in it is a failure.  So is a run that shows
@@ -31,6 +32,7 @@ import lint
 import litmus
 import memo
 import report
+import suites
 from build import UM, Kernel, cached
 from command import arguments, at_least, run
 from fetch import repository
@@ -44,7 +46,7 @@ from process import Failure, output, say
 from qemu import accelerator
 from tree import apply
 
-from results import fresh, newest
+from results import fresh, fresh_suites, newest, newest_suites
 
 # Raise this when what happens in a guest changes without a change of what its
 # results are remembered by: kernel, tests and script.
@@ -57,6 +59,8 @@ GUEST_PATIENCE = 3600
 # be built if it is not there.
 GUEST_MINUTES = 3
 BUILD_MINUTES = 20
+# The same of the short list of other people's suites, and of all of them.
+SUITE_MINUTES, SUITES_MINUTES = 5, 120
 # What is touched is compiled in these where it is not compiled in all others.
 QUICK_CONFIGS = ("x86", "arm64")
 # How many of the slowest tests are listed in the end.
@@ -236,6 +240,31 @@ def all_guests(base: Base, repo: Path, chosen: list[Topic], what: Run, before: s
                                        what, before=before)
 
 
+def quick_suites(base: Base, repo: Path, chosen: list[Topic], what: Run) -> Iterator[Result]:
+    """The short list of other people's suites under User-Mode Linux, with the
+    kernel that quick_guests() has built."""
+    revision = apply(repo, base, chosen)
+    image = cached(repo, base, revision, UM.name) if base.uml else None
+    if image:
+        yield from shown(suites.short(base, repo, revision, image,
+                                      suites.Options(what.accel, what.fresh, what.budget.patience()),
+                                      what.budget.refusal(SUITE_MINUTES)))
+
+
+def all_suites(base: Base, repo: Path, what: Run, before: str) -> Iterator[Result]:
+    """All suites on the kernel without series and on the one with all of them,
+    where User-Mode Linux runs them natively."""
+    if not base.uml:
+        return
+    refusal = what.budget.refusal(SUITES_MINUTES)
+    if refusal:
+        yield from shown([Result(f"{before}suites", SKIPPED, refusal)])
+        return
+    for compared in suites.both(base, repo, list(suites.SUITES), suites.guest_configs(base),
+                                suites.Options(what.accel, what.fresh)):
+        yield from shown(replace(result, name=before + result.name) for result in suites.results(compared))
+
+
 def applied(base: Base, chosen: list[Topic], repo: Path, before: str) -> Iterator[Result]:
     """Whether the series of @chosen apply to @base, each alone and all of them
     one on the other."""
@@ -249,9 +278,9 @@ def applied(base: Base, chosen: list[Topic], repo: Path, before: str) -> Iterato
 
 
 def measured(base: Base, repo: Path, chosen: list[Topic]) -> Iterator[Result]:
-    """Whether the newest figures of each topic of @chosen are of the series as
-    it is, a skip where they are not, since measuring takes long; and whether
-    README has the figures that there are."""
+    """Whether the newest figures of each topic of @chosen, and what suites did,
+    are of the series as they are, a skip where they are not, since that takes
+    long; and whether README has the figures that there are."""
     for topic in chosen:
         name = f"results/{base.name}: {topic.name} is measured as it is"
         where = newest(base, topic)
@@ -261,6 +290,13 @@ def measured(base: Base, repo: Path, chosen: list[Topic]) -> Iterator[Result]:
             yield Result(name, PASSED)
         else:
             yield Result(name, SKIPPED, f"{where.name} had another source: 'make bench TOPIC={topic.name}'")
+    name, where = f"results/{base.name}: suites ran on the series as they are", newest_suites(base)
+    if where is None:
+        yield Result(name, SKIPPED, "they never ran: 'make suites'")
+    elif fresh_suites(base, repo, where):
+        yield Result(name, PASSED)
+    else:
+        yield Result(name, SKIPPED, f"{where.name} had another source: 'make suites'")
     if base.reference:
         text = (ROOT / "README.md").read_text()
         same = report.readme(text, report.figures(base, repo)) == text
@@ -282,6 +318,8 @@ def quick(base: Base, what: Run) -> Iterator[Result]:
     yield from shown(lint.quick(base, chosen, repo, what.fresh))
     yield from shown(measured(base, repo, chosen))
     yield from quick_guests(base, repo, chosen, what)
+    say("check: other people's tests")
+    yield from quick_suites(base, repo, chosen, what)
     say("check: touched objects")
     yield from shown(configs.series(chosen, base, repo, fresh=what.fresh,
                                      chosen=tuple(configs.CONFIGS[name] for name in QUICK_CONFIGS),
@@ -294,6 +332,8 @@ def full(base: Base, what: Run) -> Iterator[Result]:
     repo = repository(base, what.kdir)
     before = "" if base.name == what.about else f"{base.name}: "
     yield from all_guests(base, repo, chosen, what, before)
+    say(f"check: {before}other people's tests")
+    yield from all_suites(base, repo, what, before)
     say(f"check: {before}lint, and the objects of each patch")
     yield from shown(replace(result, name=before + result.name) for result in lint.lint(base, chosen, repo, what.fresh))
     say(f"check: {before}litmus tests")

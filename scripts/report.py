@@ -17,6 +17,7 @@ from install import need, tool
 from model import ROOT, Base, Topic, bases, chosen_topics, reference, topics
 from process import Failure, say
 from stats import GAIN, LOSS, NO_DIFFERENCE
+from suite.table import section as table_of_suites
 
 from results import EVIDENCE, change, fresh, newest, read_summary, worse
 
@@ -141,17 +142,19 @@ def headline(topic: Topic, rows: list[dict], state: str) -> str:
 def write(out: Path, states: dict[str, str]) -> Path:
     """Write report.md and a figure of each topic into the results directory
     @out; @states: of which series the figures of each topic are.  Failure where
-    there is no summary."""
-    summary = out / "summary.json"
-    if not summary.exists():
+    there is neither a summary nor what suites did."""
+    summary, suites = out / "summary.json", out / "suites.json"
+    if not summary.exists() and not suites.exists():
         raise Failure(f"{summary} is missing: 'make bench' writes it")
-    rows = read_summary(summary)
+    rows = read_summary(summary) if summary.exists() else []
     known = topics()
     by_topic = {name: [row for row in rows if row["topic"] == name]
                 for name in dict.fromkeys([*known, *(row["topic"] for row in rows)])}
     by_topic = {name: own for name, own in by_topic.items() if own and name in known}
-    lines = [f"# {out.parent.name}, {out.name}", "", "| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS),
-             *(headline(known[name], own, states.get(name, "")) for name, own in by_topic.items()), ""]
+    lines = [f"# {out.parent.name}, {out.name}", ""]
+    if by_topic:
+        lines += ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS),
+                  *(headline(known[name], own, states.get(name, "")) for name, own in by_topic.items()), ""]
     for name, own in by_topic.items():
         shown = dots.chosen(own)
         if shown:
@@ -170,6 +173,8 @@ def write(out: Path, states: dict[str, str]) -> Path:
             if part:
                 lines += [f"### {heading}", "", CONDITIONS[evidence], "", *table(part), *details(part), ""]
         lines += ["</details>", ""]
+    if suites.exists():
+        lines += table_of_suites(json.loads(suites.read_text()))
     report = out / "report.md"
     report.write_text("\n".join(lines).rstrip() + "\n")
     return report

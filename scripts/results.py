@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from model import ROOT, Base, Topic
+from model import ROOT, Base, Topic, chosen_topics
 from process import Failure
 from stats import NO_DIFFERENCE
 from tree import apply, code_of
@@ -83,3 +83,17 @@ def fresh(base: Base, repo: Path, topic: Topic, results: Path) -> bool:
     kernels = json.loads((results / f"environment-{topic.name}.json").read_text())["kernels"]
     codes = {kernel.get("code") for kernel in kernels if kernel.get("side") == "patched"}
     return code_of(repo, apply(repo, base, [topic])) in codes
+
+
+def newest_suites(base: Base) -> Path | None:
+    """The newest results directory of @base in which suites are, or None."""
+    found = sorted((ROOT / "results" / base.name).glob("*/suites.json"))
+    return found[-1].parent if found else None
+
+
+def fresh_suites(base: Base, repo: Path, results: Path) -> bool:
+    """Whether suites ran on all series for @base as they are, and the directory
+    @results has that."""
+    kernels = json.loads((results / "suites.json").read_text())["environment"]["kernels"]
+    codes = {kernel["code"] for kernel in kernels if kernel["side"] == "patched"}
+    return code_of(repo, apply(repo, base, chosen_topics(None, base))) in codes

@@ -28,10 +28,6 @@ PROGRESS = 30
 GRACE = 20
 
 
-class NeverBegan(Failure):
-    """A guest that ended before it ran a line of its script."""
-
-
 @dataclass(frozen=True)
 class Ran:
     """What came out of a guest: the script's exit status (None: the guest was
@@ -54,6 +50,18 @@ class Ran:
     def reports(self) -> list[str]:
         """What klog.reports() finds in the kernel's log."""
         return reports(self.console.read_text(errors="replace"))
+
+
+class Unfinished(Failure):
+    """A guest that did not come to the end of its script; @ran is what it left."""
+
+    def __init__(self, text: str, ran: Ran):
+        super().__init__(text)
+        self.ran = ran
+
+
+class NeverBegan(Unfinished):
+    """A guest that ended before it ran a line of its script."""
 
 
 # The run directories that this process has, and their locks, which end with it.
@@ -83,7 +91,7 @@ def run_directory(name: str) -> Path:
 def attend(child: subprocess.Popen, ran: Ran, timeout: float, label: str) -> None:
     """Wait for the end of @child, which runs the guest of @ran, saying how far
     it is, or for GRACE seconds after the first report in its log.  Raises
-    Failure where it takes more than @timeout seconds."""
+    Unfinished where it takes more than @timeout seconds."""
     begin = told = time.monotonic()
     ends, seen = timeout, 0
     while child.poll() is None:
@@ -91,8 +99,8 @@ def attend(child: subprocess.Popen, ran: Ran, timeout: float, label: str) -> Non
         if now - begin >= ends:
             if ends < timeout:
                 return
-            raise Failure(f"{label} did not finish in {timeout:.0f} s and was stopped; its log is {ran.console}, its "
-                          f"output {ran.output}, and they end:\n{tail(ran.console)}\n{tail(ran.output)}")
+            raise Unfinished(f"{label} did not finish in {timeout:.0f} s and was stopped; its log is {ran.console}, "
+                             f"its output {ran.output}, and they end:\n{tail(ran.console)}\n{tail(ran.output)}", ran)
         try:
             child.wait(min(ends - (now - begin), LOOK))
         except subprocess.TimeoutExpired:
@@ -119,7 +127,7 @@ def watch(argv: list[str], run_dir: Path, script: str, timeout: float, label: st
     output in output.log and then writes its exit status to status, until it
     ends or its kernel reports something wrong.  The kernel's log is what @argv
     prints on the stream @console, or on "both"; @timeout is in seconds.  Raises
-    Failure with the kept log's path and last lines where the guest hangs,
+    Unfinished with the kept log's path and last lines where the guest hangs,
     panics or never gets to the script."""
     run_dir.mkdir(parents=True, exist_ok=True)
     for name in ("output.log", "status"):
@@ -153,6 +161,6 @@ def watch(argv: list[str], run_dir: Path, script: str, timeout: float, label: st
     if stopped and done.output.exists():
         return done
     how = f"was killed by signal {-child.returncode}" if child.returncode < 0 else f"exited with {child.returncode}"
-    kind, when = (Failure, "ended") if done.output.exists() else (NeverBegan, "began")
+    kind, when = (Unfinished, "ended") if done.output.exists() else (NeverBegan, "began")
     raise kind(f"{label} died before its script {when} ({Path(argv[0]).name} {how}); its log is {done.console} "
-               f"and ends:\n{tail(done.console)}\n{tail(said, 5)}")
+               f"and ends:\n{tail(done.console)}\n{tail(said, 5)}", done)

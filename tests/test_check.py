@@ -48,7 +48,8 @@ class Check(KernelCase):
                 (check, "tooling", step("tests")), (check.lint, "scripts", step("scripts")),
                 (check.lint, "lint", step("lint")), (check.lint, "quick", step("text")),
                 (check.configs, "series", step("configs")), (check.litmus, "series", step("litmus")),
-                (check, "measured", step("measured")),
+                (check, "measured", step("measured")), (check, "quick_suites", step("suites")),
+                (check, "all_suites", step("all suites")),
                 (check, "repository", lambda base, kdir=None: base.name), (check, "kselftest_guest", kselftest_guest),
                 (check, "apply", lambda _repo, base, chosen: f"{base.name}+{len(chosen)}")):
             self.enterContext(mock.patch.object(module, name, fake))
@@ -74,10 +75,11 @@ class Check(KernelCase):
         self.kept("beta", self.other)
         status, lines = self.check()
         self.assertEqual((status, self.asked), (0, ["all: tests", "all: scripts", "v0: text", "v0: measured",
-                                                    "v0: um, alpha, alpha:one, v0+1", "v0: configs"]))
+                                                    "v0: um, alpha, alpha:one, v0+1", "v0: suites",
+                                                    "v0: configs"]))
         text = "\n".join(lines)
         for words in ("ok - alpha: git am\n", "ok - v1: alpha: git am\n", "ok - v1: beta: git am\n",
-                      "ok - v1: alpha+beta: git am\n", "\n10 passed, 0 failed, 0 skipped"):
+                      "ok - v1: alpha+beta: git am\n", "\n11 passed, 0 failed, 0 skipped"):
             self.assertIn(words, text)
 
     def test_other_base(self):
@@ -90,7 +92,7 @@ class Check(KernelCase):
         put(path, 'emulated = ["alpha:two"]\n' + text)
         self.assertEqual(self.check("--base", "v1")[0], 0)
         self.assertEqual(self.asked[2:], ["v1: text", "v1: measured",
-                                          "v1: check, alpha+of alpha, alpha:two, x:y, v1+1", "v1: configs"])
+                                          "v1: check, alpha+of alpha, alpha:two, x:y, v1+1", "v1: suites", "v1: configs"])
 
     def test_full(self):
         """All of that, and then everything on every base, with the neighbours
@@ -99,10 +101,11 @@ class Check(KernelCase):
             self.kept("alpha", base)
         self.kept("beta", self.other)
         self.assertEqual(self.check("--full")[0], 0)
-        self.assertEqual(self.asked[6:], [
-            "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: lint", "v0: litmus", "v0: configs",
-            "v1: v1: trace, alpha+beta+of alpha+of beta, tools, v1+2", "v1: v1: debug, alpha+beta, v1+2",
-            "v1: lint", "v1: litmus", "v1: litmus", "v1: configs"])
+        self.assertEqual(self.asked[7:], [
+            "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: all suites", "v0: lint", "v0: litmus",
+            "v0: configs", "v1: v1: trace, alpha+beta+of alpha+of beta, tools, v1+2",
+            "v1: v1: debug, alpha+beta, v1+2", "v1: all suites", "v1: lint", "v1: litmus", "v1: litmus",
+            "v1: configs"])
 
     def test_red_unless_proved(self):
         """Without a test that passed in a guest, all else may pass: the run
@@ -112,7 +115,7 @@ class Check(KernelCase):
         status, lines = self.check()
         self.assertEqual(status, 1)
         self.assertTrue([line for line in lines if line.startswith("not ok - a guest # no test passed")])
-        self.assertEqual(lines[-1], "6 passed, 1 failed, 1 skipped")
+        self.assertEqual(lines[-1], "7 passed, 1 failed, 1 skipped")
 
     def test_own_tree(self):
         """A base that is somebody's own tree is left out, with what checks it."""
@@ -159,18 +162,21 @@ class Check(KernelCase):
         self.assertIn("not ok - alpha+beta: git am # the hunk does not match", lines)
 
     def test_measured(self):
-        """Figures of another source than the series has are told, and fail
+        """Figures and suites of another source than the series has are told, and fail
         nothing; a README without the figures that there are does."""
         one = self.topic("gamma")
         found = {"where": None, "fresh": False}
         for module, name, fake in ((check, "newest", lambda *_: found["where"]),
                                    (check, "fresh", lambda *_: found["fresh"]),
+                                   (check, "newest_suites", lambda *_: found["where"]),
+                                   (check, "fresh_suites", lambda *_: found["fresh"]),
                                    (check.report, "figures", lambda *_: "figures\n"), (check, "ROOT", self.root)):
             self.enterContext(mock.patch.object(module, name, fake))
-        for where, fresh, text, verdicts in ((None, False, "figures", [SKIPPED, PASSED]),
-                                             (Path("2026-02-03"), False, "figures", [SKIPPED, PASSED]),
-                                             (Path("2026-02-03"), True, "figures", [PASSED, PASSED]),
-                                             (Path("2026-02-03"), True, "others", [PASSED, FAILED])):
+        for where, fresh, text, verdicts in (
+                    (None, False, "figures", [SKIPPED, SKIPPED, PASSED]),
+                    (Path("2026-02-03"), False, "figures", [SKIPPED, SKIPPED, PASSED]),
+                    (Path("2026-02-03"), True, "figures", [PASSED, PASSED, PASSED]),
+                    (Path("2026-02-03"), True, "others", [PASSED, PASSED, FAILED])):
             with self.subTest(where=where, fresh=fresh, text=text):
                 found.update(where=where, fresh=fresh)
                 put(self.root / "README.md", f"a\n{MARKS[0]}{text}\n{MARKS[1]}b\n")

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import counters
+import jobserver
 from process import Failure
 
 from measure import DURATION, Measurement, Timing, insns, json_lines, lines, native, row
@@ -203,18 +204,7 @@ def time_rows(results: list[dict]) -> list[dict]:
     return rows
 
 
-# Four makes that share the tokens of a job server, which are bytes in a pipe.
-JOBSERVER = """
-cat > /tmp/jobs.mk << 'END'
-part := $(addprefix part, 1 2 3 4)
-job := $(addprefix job, 1 2 3 4 5 6 7 8 9 10 11 12)
-all: $(part)
-$(part):; +@$(MAKE) --no-print-directory -f /tmp/jobs.mk jobs
-jobs: $(job)
-$(job):; @/bin/true $@ > /dev/null
-.PHONY: all jobs $(part) $(job)
-END
-switches() { sed -n 's/^ctxt //p' /proc/stat; }
+JOBSERVER = jobserver.JOBS + """switches() { sed -n 's/^ctxt //p' /proc/stat; }
 make -j4 -f /tmp/jobs.mk
 before=$(switches)
 for turn in 1 2 3; do make -j4 -f /tmp/jobs.mk; done

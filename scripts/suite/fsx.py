@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0
+"""fsx of xfstests: random reads, writes, maps, truncates and holes in one file,
+each of which is compared with what should be there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from locks import cache
+from process import logged, output
+from suite import Had, Program, Suite, Where, built, checkout, fingerprint
+
+# What xfstests' configure would find on every Linux of today.
+HEADERS = ("ASSERT", "DIRENT", "ERR", "ERRNO", "LIBGEN", "LINUX_FALLOC", "MALLOC", "STDLIB", "STRING", "STRINGS",
+           "SYS_FCNTL", "SYS_IOCTL", "SYS_MMAN", "SYS_PARAM", "SYS_STAT", "SYS_STATVFS", "SYS_TIME", "SYS_TYPES",
+           "SYS_WAIT", "TIME", "UNISTD", "WAIT")
+DEFINES = (*(f"HAVE_{name}_H" for name in HEADERS), "STDC_HEADERS", "FALLOCATE", "HAVE_COPY_FILE_RANGE", "XFS",
+           "_GNU_SOURCE", "_FILE_OFFSET_BITS=64")
+# Half of a million operations of any length, and half of them short, with many
+# small reads in a small file: what filemap's series copies without a reference.
+OPERATIONS = 500_000
+MIXES = {"any": "-l 262144 -o 65536", "small": "-l 20000 -o 300"}
+SHORT_OPERATIONS = 20_000
+SEED = 29
+SYSTEMS = ("tmpfs", "ext4", "xfs")
+# The page cache is dropped all the while: reads race with that.
+DROPPED = ("ext4", "xfs")
+SETUP = """
+export PATH=$PATH:/usr/sbin:/sbin
+mkdir /tmp/tmpfs /tmp/ext4 /tmp/xfs
+mount -t tmpfs tmpfs /tmp/tmpfs
+for system in ext4 xfs; do
+	truncate -s 512M /tmp/$system.img
+	mkfs.$system -q /tmp/$system.img > $system.log 2>&1 && mount -o loop /tmp/$system.img /tmp/$system
+done
+dropping() {
+	while echo 1 > /proc/sys/vm/drop_caches; do sleep 0.05; done &
+}
+export -f dropping
+"""
+
+
+def compile_fsx(source: Path, to: Path) -> None:
+    """Compile fsx of the xfstests in @source into the directory @to."""
+    (to / "config.h").write_text("")
+    logged("fsx", ["gcc", "-O2", "-w", *(f"-D{name}" for name in DEFINES), f"-I{to}", f"-I{source / 'src'}",
+                   "-o", to / "fsx", source / "ltp/fsx.c"], cache() / "log" / "suite-fsx.log")
+
+
+def programs() -> tuple[Program, ...]:
+    """fsx on each file system, with each mix, and a short run of each."""
+    found = []
+    for count, before, seconds in ((OPERATIONS, "", 900), (SHORT_OPERATIONS, "short-", 60)):
+        for system in SYSTEMS:
+            for mix, options in MIXES.items():
+                drop = "dropping; " if system in DROPPED else ""
+                found.append(Program(f"{before}{system}-{mix}",
+                                     f"mountpoint -q /tmp/{system} && {drop}$SUITE/fsx -q -N {count} -S {SEED} "
+                                     f"{options} -P . /tmp/{system}/{before}{mix}", seconds))
+    return tuple(found)
+
+
+def get(where: Where) -> Had:
+    """Built from the user's checkout of xfstests."""
+    source = checkout(where, "XFSTESTS", "xfstests", "ltp/fsx.c")
+    blob = output("git", "hash-object", "--no-filters", source / "ltp/fsx.c")
+    files = built("fsx", [blob, *DEFINES, fingerprint(source / "src")], lambda to: compile_fsx(source, to))
+    return Had(f"xfstests, fsx.c of blob {blob[:12]}", programs(), files)
+
+
+SUITE = Suite("fsx", "fsx of xfstests, a million operations on each file system", get, short=("short-*",), setup=SETUP)

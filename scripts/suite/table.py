@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What suites.json says, as a section of a report."""
+
+from __future__ import annotations
+
+CONDITIONS = (
+    "Programs that others wrote, each run for itself on {base} (baseline) and on that with all series (patched), both "
+    "with lockdep; a report in the kernel's log is a failure of the program that runs. `um` is User-Mode Linux with "
+    "KASAN, `check` QEMU on x86-64 with KASAN, for what the former lacks. A program that did something else on one "
+    "side was run {repeats} times more on each: it differs where the patched kernel did what {base} never did, and "
+    "is unsteady where {base} does that, too. {cpu}, {compiler}, {virtual} virtual CPUs, {memory}.")
+HEADS = ("suite", "version", "guest", "programs", "baseline: passed, failed, skipped", "patched", "differ", "unsteady")
+
+
+def totals(row: dict, side: str) -> str:
+    """How many programs passed, failed and were skipped."""
+    return ", ".join(str(row[side][verdict]) for verdict in ("passed", "failed", "skipped"))
+
+
+def told(sides: dict) -> str:
+    """What a program did on each side, and how often."""
+    return "; ".join(f"{side} " + ", ".join(f"{times}x {what}" for what, times in seen.items())
+                     for side, seen in sides.items())
+
+
+def section(content: dict) -> list[str]:
+    """The lines of a report on the @content of a suites.json."""
+    where = content["environment"]
+    lines = ["## Other people's tests", "", CONDITIONS.format(
+        base=where["base"], repeats=where["repeats"], cpu=where["host CPU"], compiler=where["compiler"],
+        virtual=where["virtual CPUs"], memory=where["memory"]), "",
+        "| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
+    notes = []
+    for row in content["suites"]:
+        name = f"{row['suite']} | " + (row.get("version") or row["not had"]) + f" | {row['config']}"
+        if "not had" in row:
+            lines.append(f"| {name} | not run |" + " |" * 4)
+            continue
+        lines.append(f"| {name} | {row['programs']} | {totals(row, 'baseline')} | {totals(row, 'patched')} | "
+                     f"{len(row['differ'])} | {len(row['unsteady'])} |")
+        for kind, word in (("differ", "differs"), ("unsteady", "unsteady")):
+            notes += [f"- {row['suite']} ({row['config']}), {name}, {word}: {told(sides)}"
+                      for name, sides in row[kind].items()]
+        notes += [f"- {row['suite']} ({row['config']}), {name}, fails alike: {why}"
+                  for name, why in row["fail alike"].items()]
+    if notes:
+        lines += ["", "<details><summary>Programs that differ, are unsteady, or fail on both kernels</summary>", "",
+                  *notes, "", "</details>"]
+    return [*lines, ""]

@@ -287,12 +287,12 @@ def short(base: Base, repo: Path, revision: str, image: Kernel, options: Options
 
         def seen(suite: Suite = suite, had: Had = had, programs: list[Program] = programs) -> Iterator[Result]:
             """What @programs do now."""
-            yield from guests(image, suite, had, programs, f"{suite.name} short", options).values()
+            for result in guests(image, suite, had, programs, f"{suite.name} short", options).values():
+                yield replace(result, name=f"suites: {suite.name}: {result.name}")
 
         inputs = [str(RULES), had.version, had.files.name if had.files else "", image.path.name,
                   script(suite, programs, image, 1)]
-        for result in memo.results(f"suites: {suite.name}", inputs, seen, options.fresh, refusal):
-            yield replace(result, name=f"suites: {suite.name}: {result.name}")
+        yield from memo.results(f"suites: {suite.name}", inputs, seen, options.fresh, refusal)
 
 
 def both(base: Base, repo: Path, names: list[str], configs: list[str], options: Options) -> Iterator[Compared]:

@@ -92,7 +92,8 @@ class Check(KernelCase):
         put(path, 'emulated = ["alpha:two"]\n' + text)
         self.assertEqual(self.check("--base", "v1")[0], 0)
         self.assertEqual(self.asked[2:], ["v1: text", "v1: measured",
-                                          "v1: check, alpha+of alpha, alpha:two, x:y, v1+1", "v1: suites", "v1: configs"])
+                                          "v1: check, alpha+of alpha, alpha:two, x:y, v1+1", "v1: suites",
+                                          "v1: configs"])
 
     def test_full(self):
         """All of that, and then everything on every base, with the neighbours

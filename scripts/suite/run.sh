@@ -3,7 +3,7 @@
 # What runs the programs of a suite in a guest, one by one.  Each has its output in
 # out/, and leaves a line in "began" and one in "ended": name, exit status, begin and
 # end in seconds.  The kernel's log says as well which of them runs.
-export SUITE=$PWD/kselftest WORK=/tmp/work
+export HERE=$PWD SUITE=$PWD/kselftest WORK=/tmp/work
 mkdir -p out "$WORK"
 echo on > /proc/sys/kernel/printk_devkmsg
 program() {
@@ -11,8 +11,8 @@ program() {
 	echo "$1" >> began
 	echo "hotpaths: $1 begins" > /dev/kmsg
 	# shellcheck disable=SC2016
-	( cd "$WORK" && exec setsid -w bash -c 'echo $$ > "$0/session"; exec timeout -k 5 "$1" bash -c "$2"' \
-		"$SUITE/.." "$2" "$3" ) < /dev/null > "out/$1" 2>&1
+	( cd "$WORK" && exec setsid -w bash -c 'echo $$ > "$HERE/session"; exec timeout -k 5 "$0" bash -c "$1"' \
+		"$2" "$3" ) < /dev/null > "out/$1" 2>&1
 	status=$?
 	# What it has left behind would run beside the next one.
 	pkill -KILL -s "$(cat session)"

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Other people's suites: how they are had, what their guests leave, how the two
+sides are compared; nothing is built but by fakes, and nothing booted."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from unittest import mock
+
+from support import SCRIPTS, Case, KernelCase, put
+
+# isort: split
+import report
+import results
+import suites
+import watch
+from ktap import FAILED, PASSED, SKIPPED, Result
+from process import Failure
+from suite import Absent, Had, Program, Suite, Where, built, checkout
+from suite import fsx, hackbench, jobs, kselftests, ltp, stress, table
+
+
+class Having(Case):
+    """How suites are had."""
+
+    def where(self, **checkouts: Path) -> Where:
+        """A place with @checkouts."""
+        return Where(mock.Mock(uml=True, tag="v0"), self.dir, "HEAD", checkouts)
+
+    def test_checkout(self):
+        """Without a checkout a suite is absent; with a wrong one that is an error,
+        since the user meant to run it."""
+        for module, name in ((ltp, "LTP"), (fsx, "XFSTESTS")):
+            with self.subTest(name=name):
+                with self.assertRaises(Absent) as raised:
+                    module.get(self.where())
+                self.assertIn(f"{name}=dir", str(raised.exception))
+                with self.assertRaises(Failure) as raised:
+                    module.get(self.where(**{name: self.dir}))
+                self.assertNotIsInstance(raised.exception, Absent)
+        put(self.dir / "sign", "")
+        self.assertEqual(checkout(self.where(X=self.dir), "X", "x", "sign"), self.dir)
+
+    def test_package(self):
+        """A package that is not there makes its suite absent."""
+        self.fake("dpkg-query", 'case "$*" in *rt-tests*) echo 2.4-1;; *) echo none >&2; exit 1;; esac\n')
+        self.assertEqual(hackbench.get(self.where()).version, "rt-tests 2.4-1")
+        with self.assertRaises(Absent):
+            stress.get(self.where())
+
+    def test_built(self):
+        """What was built is there the next time; what broke off is not."""
+        runs = []
+
+        def build(to: Path) -> None:
+            runs.append(to)
+            put(to / "program", "")
+
+        def broken(to: Path) -> None:
+            put(to / "program", "")
+            raise Failure("no compiler")
+
+        with self.fails("no compiler"):
+            built("a", ["1"], broken)
+        paths = [built("a", [word], build) for word in ("1", "1", "2")]
+        self.assertEqual((len(runs), paths[0] == paths[1], paths[0] == paths[2]), (2, True, False))
+        self.assertTrue((paths[0] / "program").exists())
+
+    def test_ltp_lists(self):
+        """Tests come from LTP's lists with their arguments, each once, where their
+        program was built; those that never end are left out."""
+        for name in ("pipe01", "pipeio", "mmap2", "fork13"):
+            put(self.dir / "testcases/bin" / name, "")
+        put(self.dir / "runtest/syscalls", "# a list\npipe01 pipe01\nother01 other01\nfork13 fork13\n"
+            "pipeio_1 pipeio -T pipeio_1 -f x80\n")
+        put(self.dir / "runtest/mm", "#DESCRIPTION:Memory\nmtest06_2 mmap2 -a -p # fast\npipe01 pipe01 -x\n")
+        self.assertEqual([(one.name, one.command) for one in ltp.programs(self.dir)],
+                         [("pipe01", "pipe01"), ("pipeio_1", "pipeio -T pipeio_1 -f x80"),
+                          ("mtest06_2", "mmap2 -a -p")])
+        put(self.dir / "runtest/syscalls", "")
+        put(self.dir / "runtest/mm", "")
+        with self.fails("no test", "suite-ltp.log"):
+            ltp.programs(self.dir)
+
+    def test_names(self):
+        """Every name is one of a file, and no two programs of a suite have one."""
+        had = [fsx.programs(), jobs.get(self.where()).programs]
+        self.fake("dpkg-query", "echo 1\n")
+        had += [module.get(self.where()).programs for module in (hackbench, stress, suites.perf)]
+        with mock.patch.object(kselftests, "kselftests", lambda *_: self.dir):
+            put(self.dir / "kselftest-list.txt", "pidfd:pidfd_wait\npidfd:pidfd_test\n"
+                "filesystems/epoll:epoll_wakeup_test\nmm:ksft_cow.sh\n")
+            own = kselftests.get(self.where()).programs
+        self.assertEqual([(one.name, one.command) for one in own[:3]], [
+            ("pidfd:pidfd_wait", "cd $SUITE/pidfd && ./pidfd_wait"),
+            ("filesystems-epoll:epoll_wakeup_test", "cd $SUITE/filesystems/epoll && ./epoll_wakeup_test"),
+            ("mm:cow", "cd $SUITE/mm && ./cow")])
+        for programs in (*had, own):
+            names = Counter(one.name for one in programs)
+            self.assertEqual(set(names.values()), {1})
+            self.assertFalse([name for name in names if "/" in name or " " in name])
+
+    def test_short(self):
+        """Every pattern of what is run before a commit, or in QEMU, names something."""
+        self.fake("dpkg-query", "echo 1\n")
+        for module in (hackbench, stress, suites.perf, jobs):
+            names = [one.name for one in module.get(self.where()).programs]
+            for pattern in (*module.SUITE.short, *module.SUITE.emulated):
+                self.assertTrue([name for name in names if suites.fnmatch(name, pattern)], pattern)
+
+
+class Judging(Case):
+    """What exit statuses and outputs mean."""
+
+    def test_ltp(self):
+        """Bits of the status; how it failed is where."""
+        said = "pipe.c:12: TFAIL: got 3\npipe.c:9: TPASS: fine\nold01    1  TBROK  :  a.c:3: no\n"
+        for status, text, judged in ((0, said, (PASSED, "")), (32, "", (SKIPPED, "not for this kernel")),
+                                     (1, said, (FAILED, "old01: TBROK, pipe.c:12: TFAIL")),
+                                     (33, "", (FAILED, "exit status 33")), (124, "", (FAILED, "did not end in time")),
+                                     (4, "a.c:1: TWARN: x\n", (FAILED, "a.c:1: TWARN")),
+                                     (139, said, (FAILED, "exit status 139"))):
+            with self.subTest(status=status):
+                self.assertEqual(ltp.judge(status, text), judged)
+
+    def test_kselftests(self):
+        """Which of its tests failed, in any order."""
+        self.assertEqual(kselftests.judge(1, "ok 1 a\nnot ok 3 c\n# not ok 2 b\n"), (FAILED, "b; c"))
+        self.assertEqual([kselftests.judge(status, "not ok 1 a")[0] for status in (0, 4, 124)],
+                         [PASSED, SKIPPED, FAILED])
+
+    def test_stress(self):
+        """What a class cannot do here is no failure."""
+        self.assertEqual([stress.judge(status, "")[0] for status in (0, 2, 3, 4, 124)],
+                         [PASSED, FAILED, SKIPPED, SKIPPED, FAILED])
+
+
+class Runner(Case):
+    """run.sh, without a guest."""
+
+    def run_programs(self, lines: str) -> list[list[str]]:
+        """The fields of "ended" after @lines of programs."""
+        text = suites.RUNNER.read_text().replace("/dev/kmsg", str(self.dir / "kmsg")).replace(
+            "/proc/sys/kernel/printk_devkmsg", str(self.dir / "printk")).replace("/tmp/work", str(self.dir / "work"))
+        subprocess.run(["bash", "-c", text + lines], cwd=self.dir, check=True, stdin=subprocess.DEVNULL)
+        return [line.split("\t") for line in (self.dir / "ended").read_text().splitlines()]
+
+    def test_statuses(self):
+        """Status, output and times of each; one that does not end is ended; each has
+        an empty directory."""
+        ended = self.run_programs("program good 9 'echo said; touch left'\nprogram bad 9 'ls; exit 3'\n"
+                                  "program long 1 'sleep 60'\n")
+        self.assertEqual([row[:2] for row in ended], [["good", "0"], ["bad", "3"], ["long", "124"]])
+        self.assertTrue(all(float(row[2]) <= float(row[3]) for row in ended))
+        self.assertEqual([(self.dir / "out" / name).read_text() for name in ("good", "bad")], ["said\n", ""])
+        self.assertEqual((self.dir / "began").read_text().split(), ["good", "bad", "long"])
+
+    def test_leftovers(self):
+        """What a program leaves running does not run beside the next."""
+        ended = self.run_programs("program leaves 9 'sleep 60 & echo $! > ../pid'\nprogram next 9 true\n")
+        self.assertLess(float(ended[0][3]) - float(ended[0][2]), 30)
+        stat = Path("/proc", (self.dir / "pid").read_text().strip(), "stat")
+        self.assertTrue(not stat.exists() or " Z " in stat.read_text())
+
+
+class Guests(KernelCase):
+    """What guests leave, and how sides are compared, with guests that are faked:
+    a table says what each program does on each side, in each of its runs."""
+
+    def setUp(self):
+        super().setUp()
+        self.table, self.boots, self.lockdep = {}, [], "1"
+        self.enterContext(mock.patch.object(suites, "boot", self.boot))
+        self.suite = Suite("s", "a suite", lambda _where: self.had, short=("a*",))
+        self.had = Had("1.0", tuple(Program(name, f"run {name}") for name in ("a1", "a2", "b1")))
+        self.images = {side: self.image(side) for side in suites.SIDES}
+
+    def image(self, side: str) -> mock.Mock:
+        """The kernel of @side."""
+        path = self.dir / side
+        put(path / "config", "CONFIG_X=y\n")
+        return mock.Mock(config="um", path=path)
+
+    def boot(self, image, _files, name, script, _label, **_options):
+        """Do for each program of @script what the table has: an exit status, or
+        "report" or "die"; the last entry of a list is what it does from then on."""
+        path = watch.run_directory(name)
+        names = [line.split()[1] for line in script.splitlines() if line.startswith("program ")]
+        self.boots.append((image.path.name, names))
+        log, began, ended, dies = "", "", "", False
+        for number, one in enumerate(names):
+            does = self.table.get((image.path.name, one.partition(".")[0]), [0])
+            what = does.pop(0) if len(does) > 1 else does[0]
+            log += f"[    1.0] hotpaths: {one} begins\n"
+            began += one + "\n"
+            if what == "die":
+                dies = True
+                break
+            if what == "report":
+                log += "[    1.1] WARNING: fs/pipe.c:1 at f+0x1/0x2\n"
+            put(path / "out" / one, "")
+            ended += f"{one}\t{0 if what == 'report' else what}\t{number}.0\t{number}.5\n"
+        for file, text in (("console.log", log), ("began", began), ("ended", ended),
+                           ("lockdep_stats", f" debug_locks: {self.lockdep}\n")):
+            put(path / file, text)
+        ran = watch.Ran(0, path)
+        if dies:
+            raise watch.Unfinished("the guest died", ran)
+        return ran
+
+    def compared(self) -> suites.Compared:
+        """What compare() says of all programs."""
+        return suites.compare(self.suite, self.had, list(self.had.programs), self.images, suites.Options())
+
+    def shown(self) -> dict[str, tuple[str, str]]:
+        """The results of compared(), by what comes behind the suite's name."""
+        return {one.name.split(": ", 2)[-1].strip(): (one.verdict, one.why) for one in suites.results(self.compared())}
+
+    def test_alike(self):
+        """What does the same on both sides is no failure, failing or not, and both
+        sides are remembered."""
+        for side in suites.SIDES:
+            self.table[side, "a2"] = [3]
+        for _ in range(2):
+            self.assertEqual(self.shown(), {"3 programs": (PASSED, "baseline 2 passed, 1 failed, 0 skipped; "
+                                                           "patched 2 passed, 1 failed, 0 skipped")})
+        self.assertEqual([side for side, _ in self.boots], ["baseline", "patched"])
+
+    def test_red(self):
+        """What only the patched kernel does is a failure, listed by name, and not
+        remembered of it."""
+        self.table["patched", "b1"] = [1]
+        for turn in range(1, 3):
+            shown = self.shown()
+            self.assertEqual(shown["b1"], (FAILED, f"baseline: {suites.REPEATS + 1}x passed; "
+                                           f"patched: {suites.REPEATS + 1}x failed: exit status 1"))
+            self.assertEqual(shown["3 programs"][0], FAILED)
+            whole = [side for side, names in self.boots if names == ["a1", "a2", "b1"]]
+            self.assertEqual(whole, ["baseline"] + ["patched"] * turn)
+
+    def test_unsteady(self):
+        """What the baseline does as well now and then is none; it is listed."""
+        self.table["patched", "b1"] = [1, 0]
+        self.table["baseline", "b1"] = [0, 0, 1, 0]
+        shown = self.shown()
+        self.assertEqual(shown["b1"][0], PASSED)
+        self.assertIn("baseline: 5x passed, 1x failed", shown["b1"][1])
+        self.assertEqual(shown["3 programs"][0], PASSED)
+
+    def test_otherwise_failing(self):
+        """A program that fails in another way on the patched kernel differs."""
+        self.table["baseline", "a1"], self.table["patched", "a1"] = [1], [2]
+        self.assertEqual(self.shown()["a1"][0], FAILED)
+
+    def test_better(self):
+        """What passes on the patched kernel alone is told, and no failure."""
+        self.table["baseline", "a1"] = [1]
+        self.assertEqual(self.shown()["a1"][0], PASSED)
+
+    def test_report(self):
+        """A report in the log fails the program that runs, whatever its status, and
+        another guest goes on behind it: what ran after the report proves nothing."""
+        self.table["baseline", "a1"] = self.table["patched", "a1"] = ["report"]
+        done = self.compared()
+        self.assertEqual(done.seen["a1"]["patched"], Result("a1", FAILED, "the kernel's log: warning"))
+        self.assertEqual(done.seen["b1"]["patched"].verdict, PASSED)
+        self.assertEqual([names for _, names in self.boots][:2], [["a1", "a2", "b1"], ["a2", "b1"]])
+
+    def test_death(self):
+        """A guest that ends fails the program that runs, and goes on behind it."""
+        self.table["patched", "a2"] = ["die"]
+        shown = self.shown()
+        self.assertEqual(shown["a2"][0], FAILED)
+        self.assertIn(f"patched: {suites.REPEATS + 1}x failed: the guest ended", shown["a2"][1])
+
+    def test_nothing_ran(self):
+        """A guest in which nothing ran, and lockdep that is off, break off."""
+        with mock.patch.object(suites, "boot", side_effect=watch.Unfinished(
+                "no guest", watch.Ran(None, put(self.dir / "none/console.log", "").parent))), self.fails("no guest"):
+            self.compared()
+        self.lockdep = "0"
+        with self.fails("lockdep was off"):
+            self.compared()
+
+    def test_first_report(self):
+        """The report belongs to the program that began last before it."""
+        for lines, found in (
+                (["hotpaths: a begins", "hotpaths: b begins", "BUG: KASAN: use", "hotpaths: c begins"], "b"),
+                (["WARNING: at boot", "hotpaths: a begins"], ""), (["hotpaths: a begins", "fine"], "")):
+            self.assertEqual(suites.first_report("\n".join(lines))[0], found)
+
+    def test_short(self):
+        """The short list: one side, and any failure is one; what cannot be had is
+        skipped, and nothing is run without the time."""
+        def absent(_where):
+            raise Absent("give it with X=dir")
+
+        with mock.patch.object(suites, "SUITES", {
+                "s": self.suite, "t": Suite("t", "absent", absent, short=("*",)), "u": Suite("u", "long", absent)}):
+            def short(refusal=""):
+                return {one.name: (one.verdict, one.why) for one in suites.short(
+                    self.base, self.dir, "HEAD", self.images["patched"], suites.Options(), refusal)}
+
+            self.assertEqual(short("no time")["suites: s"], (SKIPPED, "no time"))
+            self.table["patched", "a2"] = [1, 0]
+            self.assertEqual(short(), {"suites: s: a1": (PASSED, ""), "suites: s: a2": (FAILED, "exit status 1"),
+                                       "suites: t": (SKIPPED, "give it with X=dir")})
+            self.assertEqual(short()["suites: s: a2"], (PASSED, ""))
+            self.assertEqual(short("no time")["suites: s: a2"], (PASSED, ""))
+            self.assertEqual(len(self.boots), 2)
+
+    def test_written(self):
+        """suites.json has what was seen, and keeps what it had of other suites on
+        the same kernels; the report has a table of it."""
+        self.table["patched", "b1"] = [1]
+        done, out = self.compared(), self.dir / "out"
+        other = replace(done, suite="hackbench", seen=None, why="no package")
+        with mock.patch.object(suites, "environment", lambda *_: {
+                "base": "v0", "host CPU": "cpu", "compiler": "gcc", "virtual CPUs": 2, "memory": "2G", "repeats": 5,
+                "kernels": [{"side": "patched", "config": "um", "code": self.code}]}), \
+                mock.patch.object(suites, "SUITES", {"s": self.suite, "hackbench": hackbench.SUITE}):
+            self.code = "1"
+            suites.write(out, self.base, self.dir, [done])
+            suites.write(out, self.base, self.dir, [other])
+            content = json.loads((out / "suites.json").read_text())
+            self.assertEqual([row["suite"] for row in content["suites"]], ["s", "hackbench"])
+            self.code = "2"
+            suites.write(out, self.base, self.dir, [other])
+            later = json.loads((out / "suites.json").read_text())
+        self.assertEqual([row["suite"] for row in later["suites"]], ["hackbench"])
+        row = content["suites"][0]
+        self.assertEqual((row["programs"], row["baseline"], row["patched"]["failed"], list(row["differ"])),
+                         (3, {PASSED: 3, FAILED: 0, SKIPPED: 0}, 1, ["b1"]))
+        self.assertEqual(row["pass alike"], ["a1", "a2"])
+        text = "\n".join(table.section(content))
+        self.assertIn("| s | 1.0 | um | 3 | 3, 0, 0 | 2, 1, 0 | 1 | 0 |", text)
+        self.assertIn("| hackbench | no package | um | not run |", text)
+        self.assertIn("s (um), b1, differs: baseline 6x passed; patched 6x failed: exit status 1", text)
+        self.assertIn("## Other people's tests", report.write(out, {}).read_text())
+
+    def test_fresh(self):
+        """Whether suites ran on the series as they are is told by their code."""
+        self.assertIsNone(results.newest_suites(self.base))
+        put(self.root / "results/v0/2026-01-02/suites.json", json.dumps(
+            {"environment": {"kernels": [{"side": "baseline", "code": "b"}, {"side": "patched", "code": "p"}]}}))
+        with mock.patch.object(results, "ROOT", self.root), mock.patch.object(results, "apply", lambda *_: "rev"), \
+                mock.patch.object(results, "chosen_topics", lambda *_: []):
+            where = results.newest_suites(self.base)
+            for code, fresh in (("p", True), ("b", False)):
+                with mock.patch.object(results, "code_of", lambda _repo, _revision, code=code: code):
+                    self.assertEqual(results.fresh_suites(self.base, self.dir, where), fresh)
+
+
+class Command(KernelCase):
+    """suites.main()."""
+
+    def test_unknown(self):
+        """A suite that is not known is named, with those that are."""
+        with mock.patch.object(sys, "argv", ["suites.py", "--suite", "ltp,tpl"]), self.fails("'tpl'", "hackbench"):
+            suites.main()
+
+    def test_make(self):
+        """What make hands over."""
+        self.fake("steps", 'printf "%s\\n" "$@" "$LTP"\n')
+        done = subprocess.run(["make", "-s", "-C", SCRIPTS.parent, "PYTHON=steps", "suites", "SUITE=ltp", "LTP=/a b"],
+                              check=True, capture_output=True, text=True)
+        self.assertEqual(done.stdout.splitlines(), ["scripts/suites.py", "--suite", "ltp", "/a b"])

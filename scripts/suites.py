@@ -37,11 +37,11 @@ from locks import cache, room_for_builds, write_json
 from model import ROOT, Base, chosen_topics
 from process import Failure, output, say
 from qemu import accelerator
-from suite import Absent, Had, Program, Suite, Where, fsx, hackbench, jobs, kselftests, ltp, perf, stress
+from suite import Absent, Had, Program, Suite, Where, fsx, hackbench, jobs, kselftests, ltp, perf, stress, trinity
 from tree import apply, code_of, tree_of
 from watch import Ran, Unfinished
 
-SUITES = {module.SUITE.name: module.SUITE for module in (hackbench, stress, perf, jobs, fsx, ltp, kselftests)}
+SUITES = {module.SUITE.name: module.SUITE for module in (hackbench, stress, perf, jobs, fsx, ltp, kselftests, trinity)}
 # Raise this when what a guest does with a suite changes and its script does not.
 RULES = 1
 # The variables that name checkouts of the user's.
@@ -149,14 +149,14 @@ def guests(image: Kernel, suite: Suite, had: Had, programs: list[Program], name:
     accel = accelerator(options.accel, image) if slower > 1 else ""
     files = had.files or nothing()
     found: dict[str, Result] = {}
-    for _ in range(BOOTS):
+    for turn in range(1, BOOTS + 1):
         left = [one for one in programs if one.name not in found]
         if not left:
             return found
         limit = min(options.patience, sum(one.seconds * slower for one in left) + 60)
         ended = None
         try:
-            ran = boot(image, files, f"suite-{name}".replace(" ", "-"), script(suite, left, image, slower), name,
+            ran = boot(image, files, f"suite {name} {turn}".replace(" ", "-"), script(suite, left, image, slower), name,
                        memory=MEMORY, timeout=limit, accel=accel)
         except Unfinished as err:
             ran, ended = err.ran, err
@@ -259,9 +259,9 @@ def results(compared: Compared) -> Iterator[Result]:
 
 
 def chosen(suite: Suite, had: Had, config: str, short: bool) -> list[Program]:
-    """The programs of @suite that run in a guest of @config: all or a @short list
-    under User-Mode Linux, and in QEMU those that it lacks something for."""
-    patterns = suite.short if short else ("*",) if config == UM.name else suite.emulated
+    """The programs of @suite that run in a guest of @config, or of these the
+    @short list."""
+    patterns = suite.short if short else suite.native if config == UM.name else suite.emulated
     return [one for one in had.programs if any(fnmatch(one.name, pattern) for pattern in patterns)]
 
 

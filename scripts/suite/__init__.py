@@ -71,8 +71,9 @@ class Suite:
     """How one suite is had and run.  @get: makes it be there, and raises Absent
     where it cannot be had; @judge: the verdict and how it failed, of a program's
     exit status and what it said; @short: patterns of the names of what is run
-    before each commit; @setup: bash, once in each guest; @emulated: patterns of
-    what is run in QEMU as well, since User-Mode Linux lacks what it exercises."""
+    before each commit; @setup: bash, once in each guest; @native, @emulated:
+    patterns of what runs under User-Mode Linux, and in QEMU, since the former
+    lacks what it exercises."""
 
     name: str
     summary: str
@@ -80,6 +81,7 @@ class Suite:
     judge: Callable[[int, str], tuple[str, str]] = by_status
     short: tuple[str, ...] = ()
     setup: str = ""
+    native: tuple[str, ...] = ("*",)
     emulated: tuple[str, ...] = ()
 
 

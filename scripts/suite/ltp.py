@@ -126,5 +126,4 @@ def judge(status: int, said: str) -> tuple[str, str]:
 SUITE = Suite("ltp", "system calls, pipes, maps and pid namespaces of the Linux Test Project", get, judge,
               short=("pipe*", "splice*", "tee*", "vmsplice*", "clone*", "wait*", "pidfd_*", "pread*", "readv*",
                      "mmap0*"), setup=SETUP,
-              emulated=("madvise*", "mmap*", "mremap*", "mprotect*", "mincore*", "userfaultfd*", "mtest*", "fork0*",
-                        "pread*", "readahead*"))
+              emulated=("madvise*", "mmap0*", "mremap*", "mprotect*", "userfaultfd*", "mtest*", "readahead*"))

@@ -52,8 +52,8 @@ export LTP_RUNTIME_MUL={RUNTIME} LTP_COLORIZE_OUTPUT=n KCONFIG_PATH=$SUITE/../ke
 
 
 def directories(source: Path) -> tuple[list[str], list[str]]:
-    """The directories of system calls and of others that are wanted of @source;
-    Failure where a pattern has none."""
+    """The directories of system calls and of others that are wanted of @source; it
+    is said where it has none of a pattern."""
     below = source / "testcases/kernel"
     found = []
     for pattern in SYSCALLS:
@@ -70,18 +70,17 @@ def build(source: Path, to: Path) -> None:
     tree, log = to / "tree", cache() / "log" / "suite-ltp.log"
     say(f"build: LTP (log: {log})")
     shutil.copytree(source, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
-    environment = remembering()
     syscalls, others = directories(tree)
     kernel = tree / "testcases/kernel"
     log.unlink(missing_ok=True)
-    for what, argv in (
-            ("LTP autotools", ["make", "-C", tree, "autotools"]),
-            ("LTP configure", ["env", "-C", tree, "./configure", f"--prefix={to}"]),
-            ("LTP lib", ["make", "-C", tree / "lib", jobs()]), ("LTP libs", ["make", "-C", tree / "libs", jobs()]),
-            ("LTP syscalls", ["make", "-C", kernel / "syscalls", "-k", jobs(), f"SUBDIRS={' '.join(syscalls)}",
-                              "install"]),
-            *((f"LTP {name}", ["make", "-C", kernel / name, jobs(), "install"]) for name in others)):
-        logged(what, argv, log, env=environment, append=True)
+    logged("LTP autotools", ["make", "-C", tree, "autotools"], log, append=True)
+    logged("LTP configure", ["./configure", f"--prefix={to}"], log, cwd=tree, append=True)
+    for where, words in ((tree / "lib", []), (tree / "libs", []),
+                         (kernel / "syscalls", [f"SUBDIRS={' '.join(syscalls)}"]),
+                         *((kernel / name, []) for name in others)):
+        for target in ("all", "install"):
+            logged(f"LTP {where.name}", ["make", "-C", where, jobs(), *words, target], log, env=remembering(),
+                   append=True)
     shutil.copytree(tree / "runtest", to / "runtest")
     shutil.rmtree(tree)
 

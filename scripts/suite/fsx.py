@@ -14,7 +14,7 @@ from suite import Had, Program, Suite, Where, built, checkout, fingerprint
 HEADERS = ("ASSERT", "DIRENT", "ERR", "ERRNO", "LIBGEN", "LINUX_FALLOC", "MALLOC", "STDLIB", "STRING", "STRINGS",
            "SYS_FCNTL", "SYS_IOCTL", "SYS_MMAN", "SYS_PARAM", "SYS_STAT", "SYS_STATVFS", "SYS_TIME", "SYS_TYPES",
            "SYS_WAIT", "TIME", "UNISTD", "WAIT")
-DEFINES = (*(f"HAVE_{name}_H" for name in HEADERS), "STDC_HEADERS", "FALLOCATE", "HAVE_COPY_FILE_RANGE", "XFS",
+DEFINES = (*(f"HAVE_{name}_H" for name in HEADERS), "STDC_HEADERS", "FALLOCATE", "HAVE_COPY_FILE_RANGE",
            "_GNU_SOURCE", "_FILE_OFFSET_BITS=64")
 # Half of a million operations of any length, and half of them short, with many
 # small reads in a small file: what filemap's series copies without a reference.
@@ -43,8 +43,8 @@ export -f dropping
 def compile_fsx(source: Path, to: Path) -> None:
     """Compile fsx of the xfstests in @source into the directory @to."""
     (to / "config.h").write_text("")
-    logged("fsx", ["gcc", "-O2", "-w", *(f"-D{name}" for name in DEFINES), f"-I{to}", f"-I{source / 'src'}",
-                   "-o", to / "fsx", source / "ltp/fsx.c"], cache() / "log" / "suite-fsx.log")
+    logged("fsx", ["gcc", "-O2", "-w", "-include", "getopt.h", *(f"-D{name}" for name in DEFINES), f"-I{to}",
+                   f"-I{source / 'src'}", "-o", to / "fsx", source / "ltp/fsx.c"], cache() / "log" / "suite-fsx.log")
 
 
 def programs() -> tuple[Program, ...]:

@@ -332,7 +332,6 @@ def record(compared: Compared) -> dict:
     alike = {name: sides["patched"] for name, sides in compared.seen.items() if name not in compared.repeated}
     return row | {
         "version": compared.version, "programs": len(compared.seen), **totals,
-        "seconds": {which: round(sum(sides[which].seconds for sides in compared.seen.values())) for which in SIDES},
         "differ": {name: compared.repeated[name] for name in wrong},
         "unsteady": {name: sides for name, sides in compared.repeated.items() if name not in wrong},
         "fail alike": {name: result.why for name, result in alike.items() if result.verdict == FAILED},

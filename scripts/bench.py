@@ -29,7 +29,7 @@ from guest import boot
 from install import need
 from locks import room_for_builds, write_json
 from measure import Measurement
-from model import GUESTS, ROOT, Base, Topic, chosen_topics, find_base
+from model import GUESTS, ROOT, Base, Topic, chosen_topics, find_base, find_topic
 from process import Failure, output, say
 from qemu import accelerator
 from tree import apply, code_of, tree_of, variant, variants, with_benchmark
@@ -49,14 +49,16 @@ class Side:
 
 def revisions(repo: Path, base: Base, topic: Topic) -> dict[str, Side]:
     """What is compared: the base, the first patches of the series that the
-    topic names as `steps`, what is named as `instead` of it, the series, its
-    variants that are named as `compared`, and the plain bases that are named as
-    `beside`."""
+    topic names as `steps`, what is named as `instead` of it, the series that it
+    `replaces`, the series, its variants that are named as `compared`, and the
+    plain bases that are named as `beside`."""
     series = apply(repo, base, [topic])
     found = {"baseline": base.tag}
     for name, last in topic.steps.items():
         found[name] = output("git", "--git-dir", repo, "rev-parse", f"{series}~{len(topic.patches(base)) - last}")
     found.update({name: variant(repo, base, topic, name, instead=True) for name in topic.instead})
+    if topic.replaces and not find_topic(topic.replaces).absent(base):
+        found[topic.replaces] = apply(repo, base, [find_topic(topic.replaces)])
     found["patched"] = series
     found.update({name: variant(repo, base, topic, name) for name in topic.compared})
     sides = {name: Side(repo, base, revision) for name, revision in found.items()}
@@ -212,7 +214,7 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
     stays in the cache, and the figures that were there stay as they were."""
     repo = repository(base, args.kdir)
     compared = revisions(repo, base, topic)
-    tests = kselftests(repo, compared["patched"].revision, [topic.kselftest], regress=(topic.name, "lines"))
+    tests = kselftests(repo, compared["patched"].revision, [topic.kselftest], regress=(*topic.programs, "lines"))
     measurements, native = measures(topic).MEASUREMENTS, measures(topic).NATIVE if base.uml else None
     raw = run_directory(f"{base.name}-{topic.name}-raw")
     if args.time_again:

@@ -158,9 +158,10 @@ def told(skipped: list[dict]) -> None:
 
 
 def chosen_timings(named: list[Topic] | None) -> dict[str, Timing]:
-    """What is timed of the topics @named, or of all."""
+    """What is timed of the topics @named, or of all but those that replace
+    another, which are timed as that is."""
     return {topic.name: importlib.import_module(f"measure.{topic.name}").TIMED
-            for topic in named or topics().values()}
+            for topic in named or topics().values() if named or not topic.replaces}
 
 
 def main() -> None:

@@ -6,7 +6,9 @@
 the tooling's own tests; the series apply, each alone and all of them one on the
 other, on every base; lint; the tests under User-Mode Linux with lockdep and
 KASAN, and a short list of other people's; a short list of ours in QEMU, on x86-64
-with both; touched objects of the final tree.  What takes long and passed is remembered by what it was made from.
+with both; touched objects of the final tree.  What takes long and passed is
+remembered by what it was made from.  Of a topic that replaces another, the series
+applies, and lint; its guests are booted by `make check-full`.
 
 `make check-full` (--full) adds, on every base: each patch's objects, litmus
 tests, all tests on the trace and the debug kernel and on arm64, the tracing
@@ -41,7 +43,7 @@ from install import PACKAGES, need, tool
 from klog import lockdep_off
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, shown
 from locks import cache, room_for_builds
-from model import GUESTS, ROOT, Base, Topic, bases, chosen_topics, topics
+from model import GUESTS, ROOT, Base, Topic, alternatives, bases, chosen_topics, topics
 from process import Failure, output, say
 from qemu import accelerator
 from tree import apply
@@ -307,16 +309,17 @@ def measured(base: Base, repo: Path, chosen: list[Topic]) -> Iterator[Result]:
 def quick(base: Base, what: Run) -> Iterator[Result]:
     """What `make check` does for one base: of those that it is not about, that
     the series apply."""
-    chosen = chosen_topics(None, base)
+    chosen, apart = chosen_topics(None, base), alternatives(base)
     repo = repository(base, what.kdir)
     before = "" if base.name == what.about else f"{base.name}: "
-    results = list(applied(base, chosen, repo, before))
+    results = [result for stack in (chosen, *([topic] for topic in apart))
+               for result in applied(base, stack, repo, before)]
     yield from results
     if any(result.verdict == FAILED for result in results) or base.name != what.about:
         return
     say("check: patches and mirrors")
-    yield from shown(lint.quick(base, chosen, repo, what.fresh))
-    yield from shown(measured(base, repo, chosen))
+    yield from shown(lint.quick(base, [*chosen, *apart], repo, what.fresh))
+    yield from shown(measured(base, repo, [*chosen, *apart]))
     yield from quick_guests(base, repo, chosen, what)
     say("check: other people's tests")
     yield from quick_suites(base, repo, chosen, what)
@@ -327,13 +330,21 @@ def quick(base: Base, what: Run) -> Iterator[Result]:
 
 
 def full(base: Base, what: Run) -> Iterator[Result]:
-    """What `make check-full` adds to quick() for one base."""
-    chosen = chosen_topics(None, base)
-    repo = repository(base, what.kdir)
+    """What `make check-full` adds to quick() for one base: of the series that
+    go in together, and of each alternative to one of them."""
     before = "" if base.name == what.about else f"{base.name}: "
-    yield from all_guests(base, repo, chosen, what, before)
+    yield from everything(base, chosen_topics(None, base), what, before)
     say(f"check: {before}other people's tests")
-    yield from all_suites(base, repo, what, before)
+    yield from all_suites(base, repository(base, what.kdir), what, before)
+    for topic in alternatives(base):
+        yield from everything(base, [topic], what, f"{before}{topic.name} alone: ")
+
+
+def everything(base: Base, chosen: list[Topic], what: Run, before: str) -> Iterator[Result]:
+    """What full() does of the series of @chosen, one on the other; @before
+    comes before each result's name."""
+    repo = repository(base, what.kdir)
+    yield from all_guests(base, repo, chosen, what, before)
     say(f"check: {before}lint, and the objects of each patch")
     yield from shown(replace(result, name=before + result.name) for result in lint.lint(base, chosen, repo, what.fresh))
     say(f"check: {before}litmus tests")

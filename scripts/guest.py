@@ -46,7 +46,7 @@ def prepare(repo: Path, base: Base, revision: str, config: str, topics: list[Top
         targets += [name for topic in topics for name in topic.neighbours]
     # Topics may share a directory of tests.
     return image, kselftests(repo, revision, list(dict.fromkeys(targets)), arch(config).programs,
-                             tuple(topic.name for topic in topics))
+                             tuple(name for topic in topics for name in topic.programs))
 
 
 def decode(image: Kernel, ran: Ran) -> Path:

@@ -82,12 +82,15 @@ class State:
 
 @dataclass(frozen=True)
 class Topic:
-    """One patches/<topic>/series.toml."""
+    """One patches/<topic>/series.toml.  @replaces: another topic that does the
+    same in another way, to the same lines; where that has a series, this one
+    is no part of what goes in together."""
 
     name: str
     summary: str
     kselftest: str
     metric: str
+    replaces: str = ""
     neighbours: tuple[str, ...] = ()
     native: tuple[str, ...] = ()
     emulated: tuple[str, ...] = ()
@@ -108,6 +111,12 @@ class Topic:
     def cover(self, base: Base) -> Path:
         """The cover letter of the series for @base."""
         return ROOT / "patches" / self.name / base.name / "0000-cover-letter.patch"
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """The directories of regress/ with our tests and benchmarks of it: those
+        of what it replaces, too."""
+        return (self.name, self.replaces) if self.replaces else (self.name,)
 
     def for_base(self, base: Base) -> Topic:
         """The topic with what its series.toml says of @base alone."""
@@ -238,8 +247,13 @@ def read_topic(path: Path) -> Topic:
 
 def topics() -> dict[str, Topic]:
     """All topics that have a patches/<topic>/series.toml, by name; Failure as
-    read_topic() says."""
-    return {path.parent.name: read_topic(path) for path in sorted((ROOT / "patches").glob("*/series.toml"))}
+    read_topic() says, or where one replaces none of the others."""
+    found = {path.parent.name: read_topic(path) for path in sorted((ROOT / "patches").glob("*/series.toml"))}
+    for topic in found.values():
+        if topic.replaces and topic.replaces not in found.keys() - {topic.name}:
+            others = ", ".join(name for name in found if name != topic.name) or "no other"
+            raise Failure(f"topic '{topic.name}' replaces '{topic.replaces}': patches/ has {others}")
+    return found
 
 
 def find_topic(name: str) -> Topic:
@@ -260,12 +274,30 @@ def need_series(topic: Topic, base: Base, new: bool = False) -> Topic:
     return topic.for_base(base)
 
 
+def with_series(base: Base) -> list[Topic]:
+    """Every topic that has a series for @base, as it is on @base."""
+    return [topic.for_base(base) for topic in topics().values() if not topic.absent(base)]
+
+
+def alternatives(base: Base) -> list[Topic]:
+    """The topics that have a series for @base, as they are on @base, and replace
+    one that has one, too: what is applied, built and booted by itself."""
+    found = with_series(base)
+    return [topic for topic in found if topic.replaces in {other.name for other in found}]
+
+
 def chosen_topics(named: list[Topic] | None, base: Base) -> list[Topic]:
     """The topics @named, or where there are none, every topic that has a series
-    for @base, as they are on @base; Failure where there is no series."""
+    for @base but for alternatives(), as they are on @base; Failure where there
+    is no series, or where of the topics @named one replaces another."""
     if named:
+        for topic in named:
+            if topic.replaces in {other.name for other in named}:
+                raise Failure(f"'{topic.name}' replaces '{topic.replaces}', so that the two do not go in together: "
+                              "name one of them")
         return [need_series(topic, base) for topic in named]
-    found = [topic.for_base(base) for topic in topics().values() if not topic.absent(base)]
+    apart = {topic.name for topic in alternatives(base)}
+    found = [topic for topic in with_series(base) if topic.name not in apart]
     if not found:
         raise Failure(f"no topic has a series for {base.name}: give another base with BASE= ({', '.join(bases())})")
     return found

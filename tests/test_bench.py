@@ -61,6 +61,16 @@ class Revisions(KernelCase):
         self.assertEqual([found[name].base.name for name in found], ["v0"] * 6 + ["v1"])
         self.assertIn("VERSION = 10", git("show", f"{found['v1'].revision}:Makefile", cwd=found["v1"].repo))
 
+    def test_replaced(self):
+        """What a topic replaces is a column before it, where that has a series."""
+        one = replace(self.one, replaces="beta")
+        self.topic("beta")
+        self.assertEqual(list(bench.revisions(self.repo, self.base, one)), ["baseline", "patched"])
+        self.series("beta", ("fs/pipe.c", "line 5\n", "LINE 5\n"))
+        found = bench.revisions(self.repo, self.base, one)
+        self.assertEqual(list(found), ["baseline", "beta", "patched"])
+        self.assertEqual(self.pipe(found["beta"]), ["LINE 5"])
+
     def bench(self, measured: mock.Mock, time_again: bool = False) -> Path:
         """Run bench.bench() with all that takes a kernel replaced, and what is
         @measured; the results directory."""

@@ -98,6 +98,27 @@ class Tables(KernelCase):
                                                       *model.chosen_topics([one], self.base))],
                          [{"half": 1}] * 3)
 
+    def test_replaces(self):
+        """A topic that replaces another goes in alone: where both have a series,
+        it is none of all series, and who names both is told."""
+        one = self.topic("alpha")
+        self.topic("beta")
+        path = self.root / "patches/beta/series.toml"
+        text = path.read_text()
+        put(path, 'replaces = "alpha"\n' + text)
+        put(self.root / "patches/beta/v0/0001-x.patch", "")
+        two = model.find_topic("beta")
+        self.assertEqual((model.chosen_topics(None, self.base), model.alternatives(self.base)), ([two], []))
+        put(self.root / "patches/alpha/v0/0001-x.patch", "")
+        self.assertEqual((model.chosen_topics(None, self.base), model.alternatives(self.base)), ([one], [two]))
+        self.assertEqual(model.chosen_topics([two], self.base), [two])
+        with self.fails("'beta' replaces 'alpha'", "name one"):
+            model.chosen_topics([one, two], self.base)
+        for other in ("beta", "gamma"):
+            put(path, f'replaces = "{other}"\n' + text)
+            with self.subTest(other), self.fails("topic 'beta' replaces", "patches/ has alpha"):
+                model.topics()
+
     def test_merged(self):
         """What a base has from upstream, in order, and as words."""
         one = self.topic("alpha", merged=MERGED + ', { what = "the rest", release = "9.1", commit = "" }')

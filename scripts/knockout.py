@@ -6,7 +6,7 @@ parts of the series are left out, or a delay widens the window.
 patches/<topic>/variants/<base>/ has knockout.patch, which goes on top of the
 series, is for nothing else, and lets debugfs say what is left out; and
 knockout.toml with the kernel's configuration and the cases: which knobs to set,
-what to run, what to expect.
+what to run, what to expect, and for some, another configuration.
 """
 
 import tomllib
@@ -19,7 +19,7 @@ from fetch import repository
 from guest import SWAP, boot, prepare
 from install import need
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, shown
-from model import Base, Topic, need_series
+from model import GUESTS, Base, Topic, need_series
 from process import Failure, say
 from qemu import accelerator
 from tree import variant, variants
@@ -33,21 +33,24 @@ class Case:
     """One case of knockout.toml.  @knobs: file below debugfs to what is written
     there; @command: run in the topic's directory of the installed kselftests,
     prints KTAP; @fails: whether a test of it has to fail, else all have to
-    pass."""
+    pass; @config: the kernel's configuration."""
 
     name: str
     command: str
     knobs: dict
     fails: bool
+    config: str
 
 
-def cases(path: Path) -> tuple[str, list[Case]]:
-    """The configuration of the kernel and the cases that the knockout.toml at
-    @path has; Failure for a case that is not complete."""
+def cases(path: Path) -> list[Case]:
+    """The cases that the knockout.toml at @path has, each with a configuration
+    of its own or the one that the file names for all others; Failure for a case
+    that is not complete."""
     with open(path, "rb") as stream:
         table = tomllib.load(stream)
     try:
-        return table["config"], [Case(row["name"], row["command"], row["knobs"], row["fails"]) for row in table["case"]]
+        return [Case(row["name"], row["command"], row["knobs"], row["fails"], row.get("config", table["config"]))
+                for row in table["case"]]
     except KeyError as err:
         raise Failure(f"{path} or a case of it has no {err}: see the other cases") from err
 
@@ -82,26 +85,35 @@ def available(topic: Topic, base: Base) -> bool:
     return (variants(topic, base) / "knockout.toml").exists()
 
 
-def series(topic: Topic, base: Base, repo: Path, accel: str, words: list[str] | None = None) -> Iterator[Result]:
-    """The results of the cases of @topic for @base, or of those with one of @words
-    in their names, and of the kernel's log.  Raises Failure where there is no
-    case, or the guest ends early."""
-    config, known = cases(variants(topic, base) / "knockout.toml")
-    chosen = [case for case in known if not words or any(word in case.name for word in words)]
-    if not chosen:
-        raise Failure(f"no case has {' or '.join(words)} in its name: see {variants(topic, base)}/knockout.toml")
+def guest(topic: Topic, base: Base, repo: Path, accel: str, config: str, chosen: list[Case]) -> Iterator[Result]:
+    """The results of the cases @chosen of @topic for @base on the kernel of
+    configuration @config, and of its log.  Raises Failure where the guest ends
+    early."""
     image, tests = prepare(repo, base, variant(repo, base, topic, "knockout"), config, [topic],
                            f"{topic.name}-knockout")
-    ran = boot(image, tests, f"{base.name}-knockout-{topic.name}", script(topic, chosen),
-               f"knock-outs of {topic.name}", memory="2G", accel=accelerator(accel, image), timeout=PATIENCE)
+    ran = boot(image, tests, f"{base.name}-knockout-{topic.name}-{config}", script(topic, chosen),
+               f"knock-outs of {topic.name}, {config}", memory="2G",
+               accel="" if config in GUESTS else accelerator(accel, image), timeout=PATIENCE)
     found = ran.reports()
     if not found and not (ran.path / f"{len(chosen) - 1}.ktap").exists():
         raise Failure(f"the guest ended before its last case: {ran.output} and swap.log beside it say why")
     for number, case in enumerate(chosen):
         ktap = ran.path / f"{number}.ktap"
         yield judge(case, ktap.read_text(errors="replace") if ktap.exists() else "")
-    yield Result("the kernel's log", FAILED if found else PASSED, "\n".join(found[:10]))
+    yield Result(f"{config}: the kernel's log", FAILED if found else PASSED, "\n".join(found[:10]))
     say(f"knockout: what the tests printed is in {ran.path}")
+
+
+def series(topic: Topic, base: Base, repo: Path, accel: str, words: list[str] | None = None) -> Iterator[Result]:
+    """The results of the cases of @topic for @base, or of those with one of @words
+    in their names, and of the kernels' logs.  Raises Failure where there is no
+    case, or a guest ends early."""
+    known = cases(variants(topic, base) / "knockout.toml")
+    chosen = [case for case in known if not words or any(word in case.name for word in words)]
+    if not chosen:
+        raise Failure(f"no case has {' or '.join(words)} in its name: see {variants(topic, base)}/knockout.toml")
+    for config in dict.fromkeys(case.config for case in chosen):
+        yield from guest(topic, base, repo, accel, config, [case for case in chosen if case.config == config])
 
 
 def main() -> int:

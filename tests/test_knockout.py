@@ -2,6 +2,7 @@
 """The cases of knockout, without a kernel."""
 
 import itertools
+from unittest import mock
 
 from support import Case, put
 
@@ -11,7 +12,8 @@ from ktap import FAILED, PASSED, SKIPPED
 from model import CONFIGS, GUESTS, Topic, bases, topics
 
 ONE = Topic(name="filemap", summary="", kselftest="filemap", metric="")
-CASE = knockout.Case(name="nothing counted", command="./race -t truncate", knobs={"race/skip": 2}, fails=True)
+CASE = knockout.Case(name="nothing counted", command="./race -t truncate", knobs={"race/skip": 2}, fails=True,
+                     config="trace")
 
 
 def ktap(*verdicts: str) -> str:
@@ -32,8 +34,8 @@ class Teeth(Case):
             path = knockout.variants(one, base) / "knockout.toml"
             if path.exists():
                 found += 1
-                config, cases = knockout.cases(path)
-                self.assertIn(config, (*CONFIGS, *GUESTS))
+                cases = knockout.cases(path)
+                self.assertLessEqual({case.config for case in cases}, {*CONFIGS, *GUESTS})
                 self.assertEqual({case.fails for case in cases}, {False, True})
                 self.assertTrue((path.parent / "knockout.patch").exists())
         self.assertTrue(found)
@@ -44,6 +46,29 @@ class Teeth(Case):
         with self.fails("knobs", "knockout.toml"):
             knockout.cases(self.dir / "knockout.toml")
 
+    def test_configs(self):
+        """Cases that name another configuration than the file run in a guest of
+        their own, with what they print beside them."""
+        row = '[[case]]\nname = "{}"\ncommand = "true"\nknobs = {{}}\nfails = false\n'
+        put(self.dir / "knockout.toml", 'config = "um"\n' + row.format("a") + row.format("b") + 'config = "trace"\n'
+            + row.format("c"))
+        booted = []
+
+        def boot(_image, _tests, name, script, _label, **more):
+            booted.append((name, script.count("knockout: "), more["accel"]))
+            for number in range(script.count("knockout: ")):
+                put(self.dir / f"{number}.ktap", ktap("ok"))
+            return mock.Mock(path=self.dir, reports=lambda: [])
+
+        for name, fake in (("variants", lambda *_: self.dir), ("variant", mock.Mock()), ("boot", boot),
+                           ("prepare", lambda *_: (None, None)), ("accelerator", lambda *_: "tcg")):
+            self.enterContext(mock.patch.object(knockout, name, fake))
+        results = list(knockout.series(ONE, mock.Mock(), self.dir, "auto"))
+        self.assertEqual([(result.name, result.verdict) for result in results],
+                         [("a", PASSED), ("c", PASSED), ("um: the kernel's log", PASSED), ("b", PASSED),
+                          ("trace: the kernel's log", PASSED)])
+        self.assertEqual([one[1:] for one in booted], [(2, ""), (1, "tcg")])
+
     def test_script(self):
         """The knobs are set before the command, whose output is kept."""
         lines = knockout.script(ONE, [CASE]).splitlines()
@@ -52,7 +77,7 @@ class Teeth(Case):
 
     def test_judge(self):
         """A test has to fail, or none, as the case says; skipping is told."""
-        calm = knockout.Case(name="all counted", command="", knobs={}, fails=False)
+        calm = knockout.Case(name="all counted", command="", knobs={}, fails=False, config="trace")
         for case, text, verdict in ((CASE, ktap("ok", "not ok"), PASSED), (CASE, ktap("ok", "ok"), FAILED),
                                     (calm, ktap("ok", "ok"), PASSED), (calm, ktap("ok", "not ok"), FAILED),
                                     (CASE, ktap("ok # SKIP no swap"), SKIPPED),

@@ -215,16 +215,17 @@ def listed(chosen: list[Topic], which: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for topic in chosen for name in getattr(topic, which)))
 
 
-def quick_guests(base: Base, repo: Path, chosen: list[Topic], what: Run) -> Iterator[Result]:
+def quick_guests(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str = "") -> Iterator[Result]:
     """The tests that prove a change: under User-Mode Linux, natively, and a
     short list in QEMU of what that lacks; or all of them there, where the base
-    has no User-Mode Linux for it."""
+    has no User-Mode Linux for it.  @before comes before each result's name."""
     revision = apply(repo, base, chosen)
     native, emulated = listed(chosen, "native"), listed(chosen, "emulated")
     wanted = {UM.name: native, "check": emulated} if base.uml else {"check": tuple(dict.fromkeys(emulated + native))}
     for config, only in wanted.items():
         if only:
-            yield from kselftest_guest(base, repo, revision, config, chosen, "patched", what, only, neighbours=True)
+            yield from kselftest_guest(base, repo, revision, config, chosen, "patched", what, only, neighbours=True,
+                                       before=before)
 
 
 def all_guests(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str) -> Iterator[Result]:
@@ -337,7 +338,9 @@ def full(base: Base, what: Run) -> Iterator[Result]:
     say(f"check: {before}other people's tests")
     yield from all_suites(base, repository(base, what.kdir), what, before)
     for topic in alternatives(base):
-        yield from everything(base, [topic], what, f"{before}{topic.name} alone: ")
+        alone = f"{before}{topic.name} alone: "
+        yield from quick_guests(base, repository(base, what.kdir), [topic], what, alone)
+        yield from everything(base, [topic], what, alone)
 
 
 def everything(base: Base, chosen: list[Topic], what: Run, before: str) -> Iterator[Result]:

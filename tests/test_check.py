@@ -124,8 +124,8 @@ class Check(KernelCase):
         self.assertEqual(self.check("--full")[0], 0)
         self.assertEqual(self.asked[6:], [
             "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: lint", "v0: litmus", "v0: configs",
-            "v0: beta alone: trace, beta, tools, v0+1", "v0: beta alone: debug, beta, v0+1", "v0: lint",
-            "v0: litmus", "v0: configs"])
+            "v0: beta alone: um, beta, beta:one, v0+1", "v0: beta alone: trace, beta, tools, v0+1",
+            "v0: beta alone: debug, beta, v0+1", "v0: lint", "v0: litmus", "v0: configs"])
 
     def test_red_unless_proved(self):
         """Without a test that passed in a guest, all else may pass: the run

@@ -103,10 +103,10 @@ class Check(KernelCase):
         self.kept("beta", self.other)
         self.assertEqual(self.check("--full")[0], 0)
         self.assertEqual(self.asked[7:], [
-            "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: all suites", "v0: lint", "v0: litmus",
-            "v0: configs", "v1: v1: trace, alpha+beta+of alpha+of beta, tools, v1+2",
-            "v1: v1: debug, alpha+beta, v1+2", "v1: all suites", "v1: lint", "v1: litmus", "v1: litmus",
-            "v1: configs"])
+            "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: lint", "v0: litmus", "v0: configs",
+            "v0: all suites", "v1: v1: trace, alpha+beta+of alpha+of beta, tools, v1+2",
+            "v1: v1: debug, alpha+beta, v1+2", "v1: lint", "v1: litmus", "v1: litmus", "v1: configs",
+            "v1: all suites"])
 
     def test_replaced(self):
         """A topic that replaces another is applied by itself, and its texts are
@@ -118,12 +118,13 @@ class Check(KernelCase):
         put(path, 'replaces = "alpha"\n' + path.read_text())
         status, lines = self.check()
         self.assertEqual((status, self.asked[2:]), (0, ["v0: text", "v0: measured", "v0: um, alpha, alpha:one, v0+1",
-                                                        "v0: configs"]))
+                                                        "v0: suites", "v0: configs"]))
         self.assertIn("ok - beta: git am", lines)
         self.assertNotIn("ok - alpha+beta: git am", lines)
         self.assertEqual(self.check("--full")[0], 0)
-        self.assertEqual(self.asked[6:], [
+        self.assertEqual(self.asked[7:], [
             "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: lint", "v0: litmus", "v0: configs",
+            "v0: all suites",
             "v0: beta alone: um, beta, beta:one, v0+1", "v0: beta alone: trace, beta, tools, v0+1",
             "v0: beta alone: debug, beta, v0+1", "v0: lint", "v0: litmus", "v0: configs"])
 

@@ -263,7 +263,7 @@ def all_suites(base: Base, repo: Path, what: Run, before: str) -> Iterator[Resul
     if refusal:
         yield from shown([Result(f"{before}suites", SKIPPED, refusal)])
         return
-    for compared in suites.both(base, repo, list(suites.SUITES), suites.guest_configs(base),
+    for compared in suites.both(base, repo, suites.USUAL, suites.guest_configs(base),
                                 suites.Options(what.accel, what.fresh)):
         yield from shown(replace(result, name=before + result.name) for result in suites.results(compared))
 

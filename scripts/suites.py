@@ -43,6 +43,8 @@ from tree import apply, code_of, tree_of
 from watch import Ran, Unfinished
 
 SUITES = {module.SUITE.name: module.SUITE for module in (hackbench, stress, perf, jobs, fsx, ltp, kselftests, trinity)}
+# Those that run where nobody names any.
+USUAL = [suite.name for suite in SUITES.values() if not suite.asked]
 # Raise this when what a guest does with a suite changes and its script does not.
 RULES = 1
 # The variables that name checkouts of the user's.
@@ -369,13 +371,14 @@ def write(out: Path, base: Base, repo: Path, found: list[Compared]) -> None:
 def main() -> int:
     """Run suites on both sides, write what was seen, and its report."""
     parser = arguments(__doc__, accel=True, fresh=True)
-    parser.add_argument("--suite", help=f"some of these, with commas: {','.join(SUITES)} (default: all)")
+    parser.add_argument("--suite", help=f"some of these, with commas: {','.join(SUITES)} (default: "
+                                        f"{','.join(USUAL)})")
     parser.add_argument("--config", help="only the guests of this configuration (default: um, and check for what "
                                          "that lacks)")
     parser.add_argument("--out", help="where to write (default: results/<base>/<date>)")
     args = parser.parse_args()
     base = args.base
-    names = [name.strip() for name in args.suite.split(",")] if args.suite else list(SUITES)
+    names = [name.strip() for name in args.suite.split(",")] if args.suite else USUAL
     for name in names:
         if name not in SUITES:
             raise Failure(f"unknown suite '{name}': there are {', '.join(SUITES)}")

@@ -127,8 +127,8 @@ class Revisions(KernelCase):
         kernels = [{"side": name, "config": "trace", "code": tree.code_of(side.repo, side.revision)}
                    for name, side in compared.items()]
         out = self.dir / "results/v0/today"
-        put(out / "summary.json", json.dumps([{"topic": "alpha", "metric": "allocs", "unit": "pages", "condition": "64KiB",
-                                               "evidence": "counter", "values": {}}]))
+        put(out / "summary.json", json.dumps([{"topic": "alpha", "metric": "allocs", "unit": "pages",
+                                               "condition": "64KiB", "evidence": "counter", "values": {}}]))
         put(out / "environment-alpha.json", json.dumps({"accelerator": "tcg", "kernels": kernels}))
         with mock.patch.object(bench, "build_sides", mock.Mock(side_effect=AssertionError)):
             self.bench(mock.Mock(side_effect=AssertionError), time_again=True)

@@ -75,10 +75,11 @@ def build(source: Path, to: Path) -> None:
     log.unlink(missing_ok=True)
     logged("LTP autotools", ["make", "-C", tree, "autotools"], log, append=True)
     logged("LTP configure", ["./configure", f"--prefix={to}"], log, cwd=tree, append=True)
-    for where, words in ((tree / "lib", []), (tree / "libs", []),
-                         (kernel / "syscalls", [f"SUBDIRS={' '.join(syscalls)}"]),
-                         *((kernel / name, []) for name in others)):
-        for target in ("all", "install"):
+    steps = [(tree / "lib", [], ["all"]), (tree / "libs", [], ["all"])]
+    steps += [(where, words, ["all", "install"]) for where, words in (
+        (kernel / "syscalls", [f"SUBDIRS={' '.join(syscalls)}"]), *((kernel / name, []) for name in others))]
+    for where, words, targets in steps:
+        for target in targets:
             logged(f"LTP {where.name}", ["make", "-C", where, jobs(), *words, target], log, env=remembering(),
                    append=True)
     shutil.copytree(tree / "runtest", to / "runtest")

@@ -60,8 +60,9 @@ BOOTS = 40
 PATIENCE = 7200
 RUNNER = ROOT / "scripts" / "suite" / "run.sh"
 BEGINS = re.compile(r"hotpaths: (\S+) begins")
-# What makes two reports of one kind differ from run to run.
-PLACE = re.compile(r"^(?P<kind>[\w ]+): ")
+# What differs from run to run in one and the same report: the time, which CPU and
+# process, offsets and other numbers, lines of the source.
+VARIES = re.compile(r"\[ *\d+\.\d+\] |, CPU#.*|\+0x[0-9a-f/x]+|:\d+(?= at )|\b(0x)?[0-9a-f]*\d[0-9a-f]*\b")
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,11 @@ def first_report(console: str) -> tuple[str, str]:
     return "", ""
 
 
+def steady(report: str) -> str:
+    """@report of a kernel without what differs from run to run."""
+    return " ".join(VARIES.sub("", report).split())
+
+
 def outcomes(suite: Suite, ran: Ran) -> tuple[dict[str, Result], str]:
     """What the programs of @suite did in the guest that left @ran, by name, up to
     the one during which the kernel reported something or ended, and that one's
@@ -134,9 +140,8 @@ def outcomes(suite: Suite, ran: Ran) -> tuple[dict[str, Result], str]:
         said = (ran.path / "out" / name).read_text(errors="replace")
         found[name] = Result(name, *suite.judge(int(status), said), round(float(end) - float(begin), 2))
     if report:
-        kind = PLACE.match(report)
         say(f"suites: {suite.name}: {guilty or 'before the first program'}: {report}")
-        return found | {guilty: Result(guilty, FAILED, f"the kernel's log: {kind['kind'] if kind else report}")}, guilty
+        return found | {guilty: Result(guilty, FAILED, f"the kernel's log: {steady(report)}")}, guilty
     left = [name for name in (began.read_text().splitlines() if began.exists() else ()) if name not in found]
     if left:
         return found | {left[0]: Result(left[0], FAILED, "the guest ended")}, left[0]

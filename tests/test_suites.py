@@ -265,7 +265,8 @@ class Guests(KernelCase):
         another guest goes on behind it: what ran after the report proves nothing."""
         self.table["baseline", "a1"] = self.table["patched", "a1"] = ["report"]
         done = self.compared()
-        self.assertEqual(done.seen["a1"]["patched"], Result("a1", FAILED, "the kernel's log: warning"))
+        self.assertEqual(done.seen["a1"]["patched"],
+                         Result("a1", FAILED, "the kernel's log: warning: WARNING: fs/pipe.c at f"))
         self.assertEqual(done.seen["b1"]["patched"].verdict, PASSED)
         self.assertEqual([names for _, names in self.boots][:2], [["a1", "a2", "b1"], ["a2", "b1"]])
 
@@ -291,6 +292,19 @@ class Guests(KernelCase):
                 (["hotpaths: a begins", "hotpaths: b begins", "BUG: KASAN: use", "hotpaths: c begins"], "b"),
                 (["WARNING: at boot", "hotpaths: a begins"], ""), (["hotpaths: a begins", "fine"], "")):
             self.assertEqual(suites.first_report("\n".join(lines))[0], found)
+
+    def test_same_report(self):
+        """Reports are the same where only times, numbers and lines differ."""
+        for one, other, same in (
+                ("warning: [  3.1] WARNING: fs/pipe.c:12 at f+0x1/0x20, CPU#0: a/71",
+                 "warning: [ 30.25] WARNING: fs/pipe.c:13 at f+0x4/0x22, CPU#1: b/9", True),
+                ("warning: [  3.1] WARNING: fs/pipe.c:12 at f+0x1/0x20",
+                 "warning: [  3.1] WARNING: fs/pipe.c:12 at g+0x1/0x2", False),
+                ("hung task: [9.0] INFO: task cat:12 blocked for more than 120 seconds.",
+                 "hung task: [8.0] INFO: task cat:345 blocked for more than 241 seconds.", True),
+                ("kasan: [1.0] BUG: KASAN: slab-use-after-free in pipe_read+0x1/0x2",
+                 "kasan: [1.0] BUG: KASAN: slab-use-after-free in pipe_write+0x1/0x2", False)):
+            self.assertEqual(suites.steady(one) == suites.steady(other), same, suites.steady(one))
 
     def test_short(self):
         """The short list: one side, and any failure is one; what cannot be had is

@@ -80,7 +80,7 @@ class Compared:
     """What one suite did on both sides in one kind of guest: its name, the
     configuration of its kernels, its version, what each program did by side, and
     of those that did something else on one side, how often what was seen; @why:
-    why there is nothing of that."""
+    why there is nothing of that, which is a failure where it is @broken."""
 
     suite: str
     config: str
@@ -88,6 +88,7 @@ class Compared:
     seen: dict[str, dict[str, Result]] | None = None
     repeated: dict[str, dict[str, dict[str, int]]] | None = None
     why: str = ""
+    broken: bool = False
 
 
 def behaviour(result: Result) -> str:
@@ -256,7 +257,7 @@ def results(compared: Compared) -> Iterator[Result]:
     """@compared as results: each program that differs, and the suite as a whole."""
     name = f"suites: {compared.suite} ({compared.config})"
     if compared.seen is None:
-        yield Result(name, SKIPPED, compared.why)
+        yield Result(name, FAILED if compared.broken else SKIPPED, compared.why)
         return
     wrong = red(compared)
     for program, sides in compared.repeated.items():
@@ -290,15 +291,18 @@ def short(base: Base, repo: Path, revision: str, image: Kernel, options: Options
             continue
         try:
             had = suite.get(place)
-        except Absent as err:
-            yield Result(f"suites: {suite.name}", SKIPPED, str(err))
+        except Failure as err:
+            yield Result(f"suites: {suite.name}", SKIPPED if isinstance(err, Absent) else FAILED, str(err))
             continue
         programs = chosen(suite, had, image.config, short=True)
 
         def seen(suite: Suite = suite, had: Had = had, programs: list[Program] = programs) -> Iterator[Result]:
             """What @programs do now."""
-            for result in guests(image, suite, had, programs, f"{suite.name} short", options).values():
-                yield replace(result, name=f"suites: {suite.name}: {result.name}")
+            try:
+                for result in guests(image, suite, had, programs, f"{suite.name} short", options).values():
+                    yield replace(result, name=f"suites: {suite.name}: {result.name}")
+            except Failure as err:
+                yield Result(f"suites: {suite.name}: guest", FAILED, str(err))
 
         inputs = [str(RULES), had.version, had.files.name if had.files else "", image.path.name,
                   script(suite, programs, image, 1)]
@@ -316,23 +320,22 @@ def both(base: Base, repo: Path, names: list[str], configs: list[str], options: 
             suite = SUITES[name]
             try:
                 had = suite.get(place)
-            except Absent as err:
-                yield Compared(name, config, why=str(err))
-                continue
-            programs = chosen(suite, had, config, short=False)
-            if not programs:
-                continue
-            if not images:
-                images = {"baseline": kernel(repo, base, base.tag, config, "baseline"),
-                          "patched": kernel(repo, base, revision, config, "patched")}
-            yield compare(suite, had, programs, images, options)
+                programs = chosen(suite, had, config, short=False)
+                if not programs:
+                    continue
+                if not images:
+                    images = {"baseline": kernel(repo, base, base.tag, config, "baseline"),
+                              "patched": kernel(repo, base, revision, config, "patched")}
+                yield compare(suite, had, programs, images, options)
+            except Failure as err:
+                yield Compared(name, config, why=str(err), broken=not isinstance(err, Absent))
 
 
 def record(compared: Compared) -> dict:
     """@compared as suites.json has it."""
     row = {"suite": compared.suite, "summary": SUITES[compared.suite].summary, "config": compared.config}
     if compared.seen is None:
-        return row | {"not had": compared.why}
+        return row | {"not run": compared.why}
     wrong = red(compared)
     totals = {which: {verdict: sum(sides[which].verdict == verdict for sides in compared.seen.values())
                       for verdict in (PASSED, FAILED, SKIPPED)} for which in SIDES}

@@ -13,6 +13,7 @@ import check
 import watch
 import model
 import process
+import suites
 from ktap import FAILED, PASSED, SKIPPED, Result
 from report import MARKS
 
@@ -280,6 +281,50 @@ class Budget(KernelCase):
         put(self.dir / "kselftest-list.txt", "alpha:one\nalpha:two\n")
         self.assertEqual(self.guest(check.Budget(), ("alpha:two",)).verdict, PASSED)
         self.assertIn("no test alpha:three", self.guest(check.Budget(), ("alpha:two", "alpha:three")).why)
+
+
+class Suites(KernelCase):
+    """Other people's suites, of which check decides when."""
+
+    def setUp(self):
+        super().setUp()
+        self.asked, self.image = [], object()
+
+        def short(_base, _repo, _revision, image, _options, refusal):
+            self.asked.append((image is self.image, bool(refusal)))
+            return [Result("suites: s: a", PASSED)]
+
+        def both(_base, _repo, names, configs, _options):
+            self.asked.append((names, configs))
+            return [suites.Compared("s", "um", why="no package")]
+
+        for module, name, fake in ((check, "apply", lambda *_: "HEAD"), (check, "cached", lambda *_: self.image),
+                                   (suites, "short", short), (suites, "both", both)):
+            self.enterContext(mock.patch.object(module, name, fake))
+
+    def what(self, minutes: int | None = None) -> check.Run:
+        """A run with so many minutes."""
+        return check.Run("tcg", False, check.Budget(minutes))
+
+    def test_quick(self):
+        """The short list takes the kernel that is there, and the time that is left;
+        where there is none, or no User-Mode Linux, nothing is run."""
+        self.assertEqual(len(list(check.quick_suites(self.base, self.dir, [], self.what()))), 1)
+        list(check.quick_suites(self.base, self.dir, [], self.what(check.SUITE_MINUTES - 1)))
+        self.assertEqual(self.asked, [(True, False), (True, True)])
+        self.assertEqual(list(check.quick_suites(model.find_base("v1"), self.dir, [], self.what())), [])
+        self.image = None
+        self.assertEqual(list(check.quick_suites(self.base, self.dir, [], self.what())), [])
+
+    def test_all(self):
+        """All usual suites on both sides, in guests of both kinds, in time."""
+        self.assertEqual([(one.name, one.verdict) for one in check.all_suites(self.base, self.dir, self.what(), "x: ")],
+                         [("x: suites: s (um)", SKIPPED)])
+        self.assertEqual(self.asked, [(suites.USUAL, ["um", "check"])])
+        self.assertNotIn("trinity", suites.USUAL)
+        (refused,) = check.all_suites(self.base, self.dir, self.what(5), "")
+        self.assertEqual((refused.verdict, len(self.asked)), (SKIPPED, 1))
+        self.assertEqual(list(check.all_suites(model.find_base("v1"), self.dir, self.what(), "")), [])
 
 
 class Guest(KernelCase):

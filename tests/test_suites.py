@@ -326,6 +326,29 @@ class Guests(KernelCase):
             self.assertEqual(short("no time")["suites: s: a2"], (PASSED, ""))
             self.assertEqual(len(self.boots), 2)
 
+    def test_broken(self):
+        """A suite that cannot be built or booted is a failure, and the others run."""
+        def broken(_where):
+            raise Failure("LTP failed")
+
+        def absent(_where):
+            raise Absent("give it with X=dir")
+
+        table = {"t": Suite("t", "broken", broken, short=("*",)), "u": Suite("u", "absent", absent, short=("*",)),
+                 "s": self.suite}
+        with mock.patch.object(suites, "SUITES", table), \
+                mock.patch.object(suites, "kernel", lambda *words: self.images[words[-1]]), \
+                mock.patch.object(suites, "apply", lambda *_: "HEAD"), \
+                mock.patch.object(suites, "chosen_topics", lambda *_: []):
+            found = [one for compared in suites.both(self.base, self.dir, list(table), ["um"], suites.Options())
+                     for one in suites.results(compared)]
+            self.assertEqual([(one.name, one.verdict) for one in found], [
+                ("suites: t (um)", FAILED), ("suites: u (um)", SKIPPED), ("suites: s (um): 3 programs", PASSED)])
+            self.lockdep = "0"
+            short = suites.short(self.base, self.dir, "HEAD", self.images["patched"], suites.Options(), "")
+            self.assertEqual([(one.name, one.verdict) for one in short], [
+                ("suites: t", FAILED), ("suites: u", SKIPPED), ("suites: s: guest", FAILED)])
+
     def test_written(self):
         """suites.json has what was seen, and keeps what it had of other suites on
         the same kernels; the report has a table of it."""

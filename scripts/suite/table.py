@@ -32,8 +32,8 @@ def section(content: dict) -> list[str]:
         "| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
     notes = []
     for row in content["suites"]:
-        name = f"{row['suite']} | " + (row.get("version") or row["not had"]) + f" | {row['config']}"
-        if "not had" in row:
+        name = f"{row['suite']} | " + (row.get("version") or row["not run"].splitlines()[0]) + f" | {row['config']}"
+        if "not run" in row:
             lines.append(f"| {name} | not run |" + " |" * 4)
             continue
         lines.append(f"| {name} | {row['programs']} | {totals(row, 'baseline')} | {totals(row, 'patched')} | "

@@ -85,6 +85,16 @@ class Having(Case):
         with self.fails("no test", "suite-ltp.log"):
             ltp.programs(self.dir)
 
+    def test_fsx(self):
+        """A million operations on each file system, which has to be mounted."""
+        whole = [one for one in fsx.programs() if not one.name.startswith("short-")]
+        for system in fsx.SYSTEMS:
+            own = [one for one in whole if one.name.startswith(system)]
+            self.assertEqual(sum(int(one.command.split(" -N ")[1].split()[0]) for one in own), 1_000_000)
+            for one in own:
+                self.assertTrue(one.command.startswith(f"mountpoint -q /tmp/{system} && "))
+                self.assertNotIn(";", one.command)
+
     def test_names(self):
         """Every name is one of a file, and no two programs of a suite have one."""
         had = [fsx.programs(), jobs.get(self.where()).programs]

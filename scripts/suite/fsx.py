@@ -53,7 +53,7 @@ def programs() -> tuple[Program, ...]:
     for count, before, seconds in ((OPERATIONS, "", 900), (SHORT_OPERATIONS, "short-", 60)):
         for system in SYSTEMS:
             for mix, options in MIXES.items():
-                drop = "dropping; " if system in DROPPED else ""
+                drop = "dropping && " if system in DROPPED else ""
                 found.append(Program(f"{before}{system}-{mix}",
                                      f"mountpoint -q /tmp/{system} && {drop}$SUITE/fsx -q -N {count} -S {SEED} "
                                      f"{options} -P . /tmp/{system}/{before}{mix}", seconds))

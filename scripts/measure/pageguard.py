@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is measured of the pageguard series: the same as of filemap, which it
+replaces, and counts of reads of up to a page and of larger ones."""
+
+from __future__ import annotations
+
+import counters
+
+from measure import Measurement, filemap
+
+NATIVE, TIMED = filemap.NATIVE, filemap.TIMED
+
+# The last size is one that the series leaves alone.
+COUNTERS = filemap.MOUNT + counters.setup(filemap.REFERENCES, "mono") + f"""
+for fs in {' '.join(filemap.COUNTED_SYSTEMS)}; do
+	trace_start
+	{{
+		for how in '--file-size {filemap.SMALL},{filemap.LARGE}' '--file-size {filemap.LARGE} --offsets random'; do
+			{filemap.BENCH} --dir /tmp/$fs --sizes 1,64,256,1024,4096,65536 $how \\
+				--count {filemap.TRACED} --marker --json
+		done
+		{filemap.BENCH} --dir /tmp/$fs --sizes 64 --file-size {filemap.LARGE} --offsets sequential --op read \\
+			--count {filemap.TRACED} --marker --json
+		{filemap.BENCH} --dir /tmp/$fs --sizes 64,4096 --file-size {filemap.MANY} --offsets random \\
+			--write-size {filemap.SMALL} --heat 0 --warmup 1 --count {filemap.TRACED} --marker --json
+	}} > $fs.json
+	trace_stop $fs.trace
+done
+"""
+
+MEASUREMENTS = [
+    Measurement("writes to the reference count", "trace", COUNTERS, filemap.counter_rows),
+    *filemap.MEASUREMENTS[1:],
+]

@@ -771,7 +771,7 @@ TEST_F_TIMEOUT(one, not_read_again, TIMEOUT)
 	EXPECT_EQ(8 * NR_PAGES, reads);
 }
 
-/* What had been shared by fork() is not copied when it is swapped in to be written to */
+/* Swapped in to be written to, pages are not copied, but for a few in LRU batches */
 TEST_F_TIMEOUT(one, reused, TIMEOUT)
 {
 	long before;
@@ -782,7 +782,7 @@ TEST_F_TIMEOUT(one, reused, TIMEOUT)
 	go(VICTIM, touch, NR_PAGES);
 	EXPECT_TRUE(comes(&actors[VICTIM].done));
 	EXPECT_EQ(0, actors[VICTIM].err);
-	EXPECT_LE(NR_PAGES, counter("pgreuse") - before);
+	EXPECT_LT(NR_PAGES / 2, counter("pgreuse") - before);
 	end(_metadata);
 }
 

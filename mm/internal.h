@@ -752,7 +752,8 @@ static inline bool filemap_is_small_read(struct inode *inode, loff_t pos,
 	if (!IS_ENABLED(CONFIG_FILEMAP_SMALL_READ))
 		return false;
 	left = i_size_read(inode) - pos;
-	return left > 0 && min_t(u64, left, count) <= FILEMAP_SMALL_READ_MAX;
+	return count && left > 0 &&
+	       min_t(u64, left, count) <= FILEMAP_SMALL_READ_MAX;
 }
 
 unsigned find_lock_entries(struct address_space *mapping, pgoff_t *start,

@@ -552,7 +552,7 @@ NS_TEST(reused_at_once_nested, false)
  * anybody else's clone() or exit().
  */
 #define ROUNDS		152
-#define ROUNDS_LEAST	32
+#define ROUNDS_LEAST	16
 #define CHILDREN	24
 #define SLOW_MS		500
 

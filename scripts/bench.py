@@ -182,10 +182,14 @@ def sweep(most: int) -> list[int]:
 
 def timing(topic: Topic, compared: dict[str, Side]) -> dict[str, Side]:
     """The baseline, the series and what the topic names as `timed` as User-Mode
-    Linux times them: with the benchmark in the kernel."""
-    own = variants(topic, compared["patched"].base) / "time.patch"
+    Linux times them: with the benchmark in the kernel, and a series with its
+    time.patch."""
+    base = compared["patched"].base
+    own = {"patched": variants(topic, base) / "time.patch"}
+    if topic.replaces:
+        own[topic.replaces] = variants(find_topic(topic.replaces), base) / "time.patch"
     return {name: replace(side, revision=with_benchmark(side.repo, side.revision,
-                                                        own if name == "patched" and own.exists() else None))
+                                                        own[name] if name in own and own[name].exists() else None))
             for name, side in compared.items() if name in ("baseline", "patched", *topic.timed)}
 
 

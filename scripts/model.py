@@ -239,7 +239,7 @@ def read_topic(path: Path) -> Topic:
         if name not in GUESTS:
             raise Failure(f"{path} asks for the guest '{name}': there is {', '.join(GUESTS)}")
     for form in forms:
-        columns = (*form.steps, *form.instead, *form.compared)
+        columns = (*form.steps, *form.instead, *([form.replaces] if form.replaces else []), *form.compared)
         for name in set(form.timed) - set(columns):
             raise Failure(f"{path} wants '{name}' timed, which is no column: there is {', '.join(columns) or 'none'}")
     return found

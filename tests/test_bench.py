@@ -149,6 +149,20 @@ class Revisions(KernelCase):
         self.assertEqual(list(timed), ["baseline", "map", "patched"])
         self.assertEqual(timed["map"].revision, f"{self.base.tag} and a clock")
 
+    def test_own_patches(self):
+        """The series, and the one that it replaces, are timed with their own patches
+        for that; others are not."""
+        for name in ("alpha", "beta"):
+            put(self.root / f"patches/{name}/variants/v0/time.patch", "")
+        self.topic("beta")
+        self.enterContext(mock.patch.object(tree, "ROOT", self.root))
+        side = bench.revisions(self.repo, self.base, self.one)["patched"]
+        with mock.patch.object(bench, "with_benchmark", lambda _repo, _revision, own: own and own.parts[-4]):
+            timed = bench.timing(replace(self.one, replaces="beta", timed=("beta", "other")),
+                                 dict.fromkeys(("baseline", "other", "beta", "patched"), side))
+        self.assertEqual({name: one.revision for name, one in timed.items()},
+                         {"baseline": None, "other": None, "beta": "beta", "patched": "alpha"})
+
     def test_failed(self):
         """A run that fails leaves no results, and no directory for them."""
         with self.assertRaises(Failure):

@@ -1750,10 +1750,7 @@ static int __folio_lock_async(struct folio *folio, struct wait_page_queue *wait)
 	return ret;
 }
 
-/*
- * The VMA lock was dropped to wait for @folio: let the next attempt find it, see
- * handle_vma_fault().
- */
+/* The fault lock was dropped to wait for @folio: let the next attempt find it. */
 static void vmf_leave_folio(struct vm_fault *vmf, struct folio *folio)
 {
 	if (vmf->waited && !*vmf->waited) {
@@ -1763,12 +1760,13 @@ static void vmf_leave_folio(struct vm_fault *vmf, struct folio *folio)
 }
 
 /*
- * Has the fault come back for @folio?  Who has it locked neither reads nor writes
- * it then, and is done soon.  Stay, or it may be gone before the next attempt.
+ * Has the fault read @folio, and come back for it?  Who has it locked neither reads
+ * nor writes it.  Stay, as under the mmap_lock, or it may be gone next time.
  */
 static bool vmf_came_for(const struct vm_fault *vmf, const struct folio *folio)
 {
 	return vmf->waited && *vmf->waited == folio &&
+	       (vmf->flags & FAULT_FLAG_TRIED) &&
 	       folio_test_uptodate(folio) && !folio_test_writeback(folio);
 }
 

@@ -1238,6 +1238,15 @@ static inline unsigned long vma_address_end(struct page_vma_mapped_walk *pvmw)
 	return address;
 }
 
+/* The fault has its page, or will wait for something else. */
+static inline void put_waited(struct folio **waited)
+{
+	if (waited && *waited) {
+		folio_put(*waited);
+		*waited = NULL;
+	}
+}
+
 static inline struct file *maybe_unlock_mmap_for_io(struct vm_fault *vmf,
 						    struct file *fpin)
 {

@@ -4441,11 +4441,8 @@ static vm_fault_t do_wp_page(struct vm_fault *vmf)
 		return wp_page_shared(vmf, folio);
 	}
 
-	/* What an earlier attempt left here is not a reference of others. */
-	if (vmf->waited && *vmf->waited) {
-		folio_put(*vmf->waited);
-		*vmf->waited = NULL;
-	}
+	/* What an earlier attempt left is not a reference of others. */
+	put_waited(vmf->waited);
 
 	/*
 	 * Private mapping: create an exclusive anonymous page copy if reuse
@@ -5574,6 +5571,7 @@ static vm_fault_t __do_fault(struct vm_fault *vmf)
 			    VM_FAULT_DONE_COW)))
 		return ret;
 
+	put_waited(vmf->waited);
 	folio = page_folio(vmf->page);
 	if (unlikely(PageHWPoison(vmf->page))) {
 		vm_fault_t poisonret = VM_FAULT_HWPOISON;
@@ -6945,12 +6943,10 @@ static vm_fault_t vma_fault_attempt(struct vm_area_struct *vma,
  * @regs: the registers of the task in user space
  *
  * If the first attempt drops the VMA lock to wait for a folio, and leaves a
- * reference to it, the second is under the VMA lock as well, and finds it.  All
- * else, and a second one that finds it truncated or not read, takes the mmap_lock.
+ * reference to it, the second is under the VMA lock as well, and finds it.
  *
- * Return: bitwise-OR of %VM_FAULT_ codes, of which %VM_FAULT_MAJOR is of any
- * attempt.  The VMA lock has been dropped.  With %VM_FAULT_RETRY, the caller
- * looks for signals, takes the mmap_lock, and tries again with @flags.
+ * Return: %VM_FAULT_ codes, %VM_FAULT_MAJOR of any attempt; the VMA lock is dropped.
+ * With %VM_FAULT_RETRY, look for signals, then try @flags under the mmap_lock.
  */
 vm_fault_t handle_vma_fault(struct vm_area_struct *vma, unsigned long address,
 			    unsigned int *flags, struct pt_regs *regs)
@@ -6964,13 +6960,11 @@ vm_fault_t handle_vma_fault(struct vm_area_struct *vma, unsigned long address,
 	if (likely(!waited))
 		return ret;
 
-	vma = NULL;
-	if (!fault_signal_pending(ret, regs))
-		vma = lock_vma_under_rcu(mm, address);
+	vma = fault_signal_pending(ret, regs) ? NULL :
+						lock_vma_under_rcu(mm, address);
 	/*
-	 * The VMA may be another.  All that architectures look at in a VMA to
-	 * check an access is vm_flags: permissions, shadow stack, protection
-	 * key.  For the same flags, they would find the same again.
+	 * The VMA may be another, but vm_flags is all that architectures look
+	 * at in one: permissions, shadow stack, protection key.
 	 */
 	if (vma && vma->vm_flags == vm_flags) {
 		ret &= VM_FAULT_MAJOR;
@@ -6980,9 +6974,7 @@ vm_fault_t handle_vma_fault(struct vm_area_struct *vma, unsigned long address,
 	} else if (vma) {
 		vma_end_read(vma);
 	}
-	if (waited)
-		folio_put(waited);
-
+	put_waited(&waited);
 	return ret;
 }
 #endif

@@ -8,9 +8,8 @@
  * told to.  What is tested is not how long something takes, but whether it is done
  * before the device answers, or before others let go of the mmap_lock.
  *
- * Nobody can get stuck for good: neither the server nor who runs the test needs the
- * device, or a lock of the testee.  When the test ends, in whatever way, the server is
- * killed, and the kernel fails what it has not answered.
+ * Nobody can get stuck for good: neither the server nor who runs the test needs the device,
+ * or a lock of the testee.  At the end, the server is killed, and what waits for it fails.
  *
  * This takes root.  Others may be swapped out to the device, too, where memory is scarce.
  */
@@ -20,6 +19,7 @@
 #include <linux/loop.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -64,9 +64,9 @@ static struct policy {
 } *policy;
 
 static size_t psz;
-static int fuse_fd, release_fd;
-static pid_t main_pid, server;
-static char dir[32] = "/tmp/fault_retry.XXXXXX", swap_dev[32];
+static int fuse_fd, release_fd, cluster_fd;
+static pid_t main_pid, server, testee;
+static char dir[32] = "/tmp/fault_retry.XXXXXX", swap_dev[32], cluster[8];
 static const char *no_fuse, *no_swap;
 static char *image[NR_NODES];
 
@@ -268,9 +268,12 @@ static const char *make_device(void)
 	server = fork();
 	if (!server)
 		serve();
-	/* If it dies, so does the device */
 	close(fuse_fd);
 	no_swap = make_swap();
+	/* Nothing is read ahead, or it would not be waited for */
+	cluster_fd = open("/proc/sys/vm/page-cluster", O_RDWR | O_CLOEXEC);
+	if (pread(cluster_fd, cluster, 7, 0) <= 0 || pwrite(cluster_fd, "0", 1, 0) < 0)
+		no_swap = "no page-cluster";
 	return NULL;
 }
 
@@ -283,6 +286,8 @@ static void remove_device(void)
 		return;
 	if (server > 0)
 		release(SWAP);
+	if (cluster[0] && pwrite(cluster_fd, cluster, strlen(cluster), 0) < 0)
+		perror("page-cluster");
 	swapoff(swap_dev);
 	fd = open(swap_dev, O_RDWR | O_CLOEXEC);
 	ioctl(fd, LOOP_CLR_FD);
@@ -316,7 +321,6 @@ static struct how {
 } how;
 
 static char *stuck, *block, *other;	/* NR_PAGES; one page of BLOCK; two of nothing special */
-static pid_t testee;
 static __thread sigjmp_buf escape;
 static __thread int code;
 
@@ -335,16 +339,16 @@ static int touch(struct actor *me)
 	int i;
 
 	getrusage(RUSAGE_THREAD, &before);
-	for (i = 0; i < me->arg && !me->sig; i++) {
+	for (i = 0; i < me->arg; i++) {
 		p = (__u64 *)(stuck + i * psz);
 		me->sig = sigsetjmp(escape, 1);
-		if (!me->sig) {
-			if (how.write)
-				store(p + 1, 1);
-			me->seen = load(p);
-			if (i && me->seen != word(i * psz))
-				return 1;
-		}
+		if (me->sig)
+			break;
+		if (how.write)
+			store(p + 1, 1);
+		me->seen = load(p);
+		if (i && me->seen != word(i * psz))
+			return 1;
 	}
 	getrusage(RUSAGE_THREAD, &after);
 	me->majflt = after.ru_majflt - before.ru_majflt;
@@ -495,8 +499,6 @@ static void be_tested(void)
 		pause();
 }
 
-/* ---- who tests ---- */
-
 static bool comes(int *what)
 {
 	int ms;
@@ -533,8 +535,7 @@ static void go(enum who who, int (*fn)(struct actor *me), int arg)
 	store(&actors[who].go, 1);
 }
 
-/* Of /proc/vmstat */
-static long counter(const char *name)
+static long event(const char *name)
 {
 	FILE *file = fopen("/proc/vmstat", "re");
 	long val, ret = -1;
@@ -553,15 +554,14 @@ static bool begin(struct __test_metadata *_metadata, struct how as, bool vma_loc
 {
 	if (no_fuse || (as.swap && no_swap))
 		SKIP(return false, "%s", no_fuse ?: no_swap);
-	if (vma_locks && counter("vma_lock_success") < 0)
+	if (vma_locks && event("vma_lock_success") < 0)
 		SKIP(return false, "there is no CONFIG_PER_VMA_LOCK_STATS");
 	how = as;
 	memset(actors, 0, psz);
 	testee = fork();
 	if (!testee)
 		be_tested();
-	ASSERT_TRUE(comes(staged));
-	ASSERT_EQ(1, *staged);
+	ASSERT_EQ(1, comes(staged) ? *staged : 0);
 	memset(policy, 0, psz);
 	return true;
 }
@@ -738,7 +738,6 @@ TEST_F_TIMEOUT(one, bounded, TIMEOUT)
 	go(VICTIM, touch, 1);
 	EXPECT_TRUE(comes(&actors[VICTIM].done));
 	EXPECT_EQ(SIGBUS, actors[VICTIM].sig);
-	/* Twice before faults were retried under the VMA lock, and once more since */
 	EXPECT_GE(policy[DATA].reads, 2);
 	EXPECT_LE(policy[DATA].reads, 3);
 	end(_metadata);
@@ -763,8 +762,7 @@ TEST_F_TIMEOUT(one, not_read_again, TIMEOUT)
 		EXPECT_TRUE(comes(&actors[VICTIM].done));
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
-		EXPECT_EQ(0, actors[VICTIM].sig);
-		EXPECT_EQ(0, actors[VICTIM].err);
+		EXPECT_EQ(0, actors[VICTIM].sig || actors[VICTIM].err);
 		reads += policy[DATA].reads;
 		end(_metadata);
 	}
@@ -774,15 +772,18 @@ TEST_F_TIMEOUT(one, not_read_again, TIMEOUT)
 /* Swapped in to be written to, pages are not copied, but for a few in LRU batches */
 TEST_F_TIMEOUT(one, reused, TIMEOUT)
 {
+	cpu_set_t cpu = {};
 	long before;
 
+	/* LRU batches of other CPUs are not drained */
+	CPU_SET(sched_getcpu(), &cpu);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpu), &cpu));
 	if (!begin(_metadata, shared_swap, false))
 		return;
-	before = counter("pgreuse");
+	before = event("pgreuse");
 	go(VICTIM, touch, NR_PAGES);
-	EXPECT_TRUE(comes(&actors[VICTIM].done));
-	EXPECT_EQ(0, actors[VICTIM].err);
-	EXPECT_LT(NR_PAGES / 2, counter("pgreuse") - before);
+	EXPECT_TRUE(comes(&actors[VICTIM].done) && !actors[VICTIM].err);
+	EXPECT_LT(NR_PAGES / 2, event("pgreuse") - before);
 	end(_metadata);
 }
 

@@ -23,6 +23,7 @@
 #define MADV_PAGEOUT	21
 #endif
 #define RECLAIM_TRIES	200
+#define FILLER		(SWAP_SIZE / 2)
 #define WORD		0x6b8b4567327b23c6ULL
 #define PATIENCE_MS	60000
 
@@ -50,6 +51,19 @@ static bool page_out(void)
 		mincore(stuck, page, &there);
 	}
 	return !(there & 1);
+}
+
+/*
+ * A CPU goes on in the cluster of the swap that it used last, whatever the priority
+ * of others, until that is full.  So fill it, to get to our device.
+ */
+static void come_to_our_swap(void)
+{
+	char *filler = mmap(NULL, FILLER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	madvise(filler, FILLER, MADV_NOHUGEPAGE);
+	memset(filler, 1, FILLER);
+	madvise(filler, FILLER, MADV_PAGEOUT);
 }
 
 static void protect(int uffd, __u64 mode)
@@ -92,6 +106,7 @@ int main(void)
 	CPU_SET(sched_getcpu(), &cpu);
 	if (sched_setaffinity(0, sizeof(cpu), &cpu) || write_str(GROUP "/cgroup.procs", "0"))
 		ksft_exit_fail_perror("cannot stay on a CPU, in a cgroup");
+	come_to_our_swap();
 	stuck = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	madvise(stuck, page, MADV_NOHUGEPAGE);
 	stuck[0] = WORD;

@@ -139,13 +139,19 @@ def time_rows(results: list[dict]) -> list[dict]:
     return rows
 
 
-NATIVE = native.measurement(
-    {f"{fs}, {size} B, {readers}": f"{op} {size} {cpus} {path}"
-     for fs, path in (("tmpfs", "/tmp/file"), ("ext4", "/tmp/ext4/file"))
-     for size in (1, 64, 128, 256, 4096)
-     for readers, op, cpus in (("1 CPU", "pread", 1), ("2 CPUs, one page", "pread", 2),
-                               ("2 CPUs, a file each", "pread-own", 2))},
-    setup="ext4\nfiles /tmp/file\nfiles /tmp/ext4/file\n")
+
+def native_time(*sizes: int) -> Measurement:
+    """The time of preads of @sizes of cached files, of one file and of a file each."""
+    return native.measurement(
+        {f"{fs}, {size} B, {readers}": f"{op} {size} {cpus} {path}"
+         for fs, path in (("tmpfs", "/tmp/file"), ("ext4", "/tmp/ext4/file"))
+         for size in sizes
+         for readers, op, cpus in (("1 CPU", "pread", 1), ("2 CPUs, one page", "pread", 2),
+                                   ("2 CPUs, a file each", "pread-own", 2))},
+        setup="ext4\nfiles /tmp/file\nfiles /tmp/ext4/file\n")
+
+
+NATIVE = native_time(1, 64, 128, 256, 4096)
 
 TIMED = Timing("filemap/small_read_bench", TIMES, "ops", time_rows, MOUNT, "/tmp/ext4")
 

@@ -8,7 +8,7 @@ import counters
 
 from measure import Measurement, filemap
 
-NATIVE, TIMED = filemap.NATIVE, filemap.TIMED
+NATIVE, TIMED = filemap.native_time(1, 64, 128, 256, 1024, 4096), filemap.TIMED
 
 # The last size is one that the series leaves alone.
 COUNTERS = filemap.MOUNT + counters.setup(filemap.REFERENCES, "mono") + f"""
@@ -16,7 +16,7 @@ for fs in {' '.join(filemap.COUNTED_SYSTEMS)}; do
 	trace_start
 	{{
 		for how in '--file-size {filemap.SMALL},{filemap.LARGE}' '--file-size {filemap.LARGE} --offsets random'; do
-			{filemap.BENCH} --dir /tmp/$fs --sizes 1,64,256,1024,4096,65536 $how \\
+			{filemap.BENCH} --dir /tmp/$fs --sizes 1,64,256,1024,4096,32768 $how \\
 				--count {filemap.TRACED} --marker --json
 		done
 		{filemap.BENCH} --dir /tmp/$fs --sizes 64 --file-size {filemap.LARGE} --offsets sequential --op read \\

@@ -182,6 +182,9 @@ class Rows(Case):
                          [("a.json", 1, [1]), ("b.json", 2, [2])])
         with self.fails("2 windows of 1 runs"):
             insns.windows(self.dir, "a.json")
+        put(self.dir / "b.json", '{"ops": 2}\n')
+        with self.fails("a window of 1 operations for 2 that b.json has"):
+            insns.windows(self.dir, "a.json", "b.json")
         put(self.dir / "insns.json", '{"ops": [1], "sections": []}\n{"ops": [], "sections": []}\n')
         with self.fails("an empty one"):
             insns.windows(self.dir, "a.json", "b.json")

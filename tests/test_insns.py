@@ -182,7 +182,7 @@ class Rows(Case):
                          [("a.json", 1, [1]), ("b.json", 2, [2])])
         with self.fails("2 windows of 1 runs"):
             insns.windows(self.dir, "a.json")
-        put(self.dir / "b.json", '{"ops": 2}\n')
+        put(self.dir / "b.json", '{"count": 2}\n')
         with self.fails("a window of 1 operations for 2 that b.json has"):
             insns.windows(self.dir, "a.json", "b.json")
         put(self.dir / "insns.json", '{"ops": [1], "sections": []}\n{"ops": [], "sections": []}\n')

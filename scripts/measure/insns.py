@@ -41,10 +41,11 @@ def windows(run: Path, *names: str) -> list[tuple[str, dict, dict]]:
         raise Failure(f"{run} has {len(counted)} windows of {len(said)} runs, or an empty one: look at the guest's "
                       "output there")
     for (name, result), window in zip(said, counted, strict=True):
-        # Files that are not in the order of the runs.
-        if result.get("ops", len(window["ops"])) != len(window["ops"]):
-            raise Failure(f"{run} has a window of {len(window['ops'])} operations for {result['ops']} that {name} has: "
-                          "name the files in the order in which the benchmarks ran")
+        ran = len(window["ops"])
+        # Where the files are not in the order of the runs.
+        if result.get("count", ran) != ran:
+            raise Failure(f"{run} has a window of {ran} operations for {result['count']} that {name} has: name the "
+                          "files in the order in which the benchmarks ran")
     return [(name, result, window) for (name, result), window in zip(said, counted, strict=True)]
 
 

@@ -14,7 +14,7 @@ from command import arguments, run
 from dots import number
 from fetch import repository
 from install import need, tool
-from model import ROOT, Base, Topic, bases, chosen_topics, reference, topics
+from model import ROOT, Base, Topic, alternatives, bases, chosen_topics, reference, topics
 from process import Failure, say
 from stats import GAIN, LOSS, NO_DIFFERENCE
 from suite.table import section as table_of_suites
@@ -130,7 +130,9 @@ def headline(topic: Topic, rows: list[dict], state: str) -> str:
     said = ", ".join(f"{verdicts.count(one)} {word}" for one, word in (
         (GAIN, "better"), (LOSS, "worse"), (NO_DIFFERENCE, "without a difference")) if one in verdicts)
     ratios = [one["ratio"] for one in timed if one["verdict"] != NO_DIFFERENCE]
-    worst = max(rows, key=worse, default=None)
+    # Less than a line moves with the timer.
+    worst = max((row for row in rows if row["evidence"] != "lines"
+                 or abs(row["values"]["patched"] - row["values"]["baseline"]) >= 1), key=worse, default=None)
     return "| " + " | ".join((
         topic.name, leaves, values,
         f"{percent(min(taken))} to {percent(max(taken))}" if taken else "",
@@ -181,11 +183,11 @@ def write(out: Path, states: dict[str, str]) -> Path:
 
 
 def figures(base: Base, repo: Path) -> str:
-    """What README has between MARKS: the headline of each topic of @base where
-    its newest figures are of the series as it is, and what is to be done where
-    they are not."""
+    """What README has between MARKS: the headline of each topic of @base, and of
+    those that take the place of one, where its newest figures are of the series as
+    it is, and what is to be done where they are not."""
     lines = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
-    for topic in chosen_topics(None, base):
+    for topic in (*chosen_topics(None, base), *alternatives(base)):
         where = newest(base, topic)
         if where is None:
             lines.append(f"| {topic.name} |" + " |" * (len(HEADS) - 2) + " not measured yet |")

@@ -140,9 +140,8 @@ def time_rows(results: list[dict]) -> list[dict]:
     return rows
 
 
-
 def native_time(*sizes: int) -> Measurement:
-    """The time of preads of @sizes of cached files, of one file and of a file each."""
+    """The time of preads of @sizes bytes of cached files, of one file and of a file each."""
     return native.measurement(
         {f"{fs}, {size} B, {readers}": f"{op} {size} {cpus} {path}"
          for fs, path in (("tmpfs", "/tmp/file"), ("ext4", "/tmp/ext4/file"))

@@ -40,13 +40,14 @@ def windows(run: Path, *names: str) -> list[tuple[str, dict, dict]]:
     if len(counted) != len(said) or not counted or not all(window["ops"] for window in counted):
         raise Failure(f"{run} has {len(counted)} windows of {len(said)} runs, or an empty one: look at the guest's "
                       "output there")
-    for (name, result), window in zip(said, counted, strict=True):
+    found = [(name, result, window) for (name, result), window in zip(said, counted, strict=True)]
+    for name, result, window in found:
         ran = len(window["ops"])
         # Where the files are not in the order of the runs.
         if result.get("count", ran) != ran:
             raise Failure(f"{run} has a window of {ran} operations for {result['count']} that {name} has: name the "
                           "files in the order in which the benchmarks ran")
-    return [(name, result, window) for (name, result), window in zip(said, counted, strict=True)]
+    return found
 
 
 def held(window: dict, counts: Callable[[int], bool] = lambda _address: True) -> list[int]:

@@ -14,7 +14,7 @@ from command import arguments, run
 from dots import number
 from fetch import repository
 from install import need, tool
-from model import ROOT, Base, Topic, alternatives, bases, chosen_topics, reference, topics
+from model import ROOT, Base, Topic, bases, reference, topics, with_series
 from process import Failure, say
 from stats import GAIN, LOSS, NO_DIFFERENCE
 from suite.table import section as table_of_suites
@@ -183,11 +183,11 @@ def write(out: Path, states: dict[str, str]) -> Path:
 
 
 def figures(base: Base, repo: Path) -> str:
-    """What README has between MARKS: the headline of each topic of @base, and of
-    those that take the place of one, where its newest figures are of the series as
-    it is, and what is to be done where they are not."""
+    """What README has between MARKS: the headline of each topic that has a series
+    for @base where its newest figures are of the series as it is, and what is to be
+    done where they are not."""
     lines = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
-    for topic in (*chosen_topics(None, base), *alternatives(base)):
+    for topic in with_series(base):
         where = newest(base, topic)
         if where is None:
             lines.append(f"| {topic.name} |" + " |" * (len(HEADS) - 2) + " not measured yet |")

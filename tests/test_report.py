@@ -190,6 +190,15 @@ class Write(Case):
         self.assertIn("| 2 better, 1 worse, 1 without a difference (0.80 to 2.50) |", line)
         self.assertIn("| `throughput`, 0.8: -20.0 % |", line)
 
+    def test_worst_line(self):
+        """A part of a cache line is not the worst row, however large a part of
+        next to nothing it is; a line is."""
+        topic = Topic("pipe", "", "pipe", "allocs_under_mutex")
+        self.rows.append({**cell("shared_lines", "few", baseline=0.01, patched=0.9), "evidence": "lines"})
+        self.assertIn("| `insn_per_pair`, 4KiB: +2.5 % |", report.headline(topic, self.rows, ""))
+        self.rows.append({**cell("shared_lines", "many", baseline=10, patched=11), "evidence": "lines"})
+        self.assertIn("| `shared_lines`, many: +10.0 % |", report.headline(topic, self.rows, ""))
+
     def test_no_summary(self):
         """A directory without a summary is told, with what writes it."""
         with self.fails("summary.json", "make bench"):
@@ -232,6 +241,17 @@ class Fresh(KernelCase):
             with mock.patch.object(results, "apply", return_value=head):
                 self.assertEqual(results.fresh(self.base, repo, one, where), same)
                 self.assertEqual("7 → 0" in report.figures(self.base, repo), same)
+
+
+    def test_replaces(self):
+        """README has the figures of a topic that takes the place of another, too."""
+        self.series("alpha", ("fs/pipe.c", "line 7\n", "line seven\n"))
+        self.series("beta", ("fs/pipe.c", "line 7\n", "line VII\n"))
+        path = self.root / "patches/beta/series.toml"
+        put(path, 'replaces = "alpha"\n' + path.read_text())
+        self.enterContext(mock.patch.object(results, "ROOT", self.root))
+        text = report.figures(self.base, self.imported())
+        self.assertEqual([line.split()[1] for line in text.splitlines()[2:]], ["alpha", "beta"])
 
 
 class Merge(Case):

@@ -151,11 +151,11 @@ def variant(repo: Path, base: Base, topic: Topic, name: str, instead: bool = Fal
 def with_benchmark(repo: Path, revision: str, own: Path | None = None) -> str:
     """The commit of @revision, of a base whose User-Mode Linux has SMP, with
     what it takes to time it there: the benchmark within the kernel, cheaper
-    interrupts, and the patch @own if there is one.  Raises Failure where a patch
-    does not apply."""
+    interrupts, the barriers of x86, and the patch @own if there is one.  Raises
+    Failure where a patch does not apply."""
     with lock(f"{repo.name}-apply"):
         path = worktree(repo, "apply", revision)
-        for patch in [UM / "soft-ipi.patch", *([own] if own else [])]:
+        for patch in [*sorted(UM.glob("*.patch")), *([own] if own else [])]:
             output("git", "-C", path, "apply", "--index", patch)
         shutil.copy(UM / "hotpaths_bench.c", path / "kernel" / "hotpaths_bench.c")
         with open(path / "kernel/Makefile", "a") as makefile:

@@ -137,8 +137,10 @@ class Apply(KernelCase):
         takes, and the revision stays as it is; one that does not apply is told."""
         scripts = self.dir / "um"
         put(scripts / "hotpaths_bench.c", "int main;\n")
+        put(scripts / "barriers.patch",
+            "--- a/fs/pipe.c\n+++ b/fs/pipe.c\n@@ -1,3 +1,3 @@\n line 1\n-line 2\n+mb 2\n line 3\n")
         put(scripts / "soft-ipi.patch",
-            "--- a/fs/pipe.c\n+++ b/fs/pipe.c\n@@ -1,3 +1,3 @@\n-line 1\n+soft 1\n line 2\n line 3\n")
+            "--- a/fs/pipe.c\n+++ b/fs/pipe.c\n@@ -1,3 +1,3 @@\n-line 1\n+soft 1\n mb 2\n line 3\n")
         put(self.kdir / "kernel/Makefile", "obj-y = fork.o\n")
         self.commit_kdir("Have a Makefile")
         self.enterContext(mock.patch.object(tree, "UM", scripts))
@@ -149,6 +151,7 @@ class Apply(KernelCase):
         self.assertEqual(tree.with_benchmark(repo, "v9.1.2"), commit)
         self.assertEqual(git("diff", "--name-only", "v9.1.2", commit, cwd=repo).split(),
                          ["fs/pipe.c", "kernel/Makefile", "kernel/hotpaths_bench.c"])
+        self.assertEqual(git("show", f"{commit}:fs/pipe.c", cwd=repo).splitlines()[:2], ["soft 1", "mb 2"])
         self.assertIn("obj-y += hotpaths_bench.o", git("show", f"{commit}:kernel/Makefile", cwd=repo).splitlines())
         with self.fails("patch"):
             tree.with_benchmark(repo, "v9.1.2", scripts / "soft-ipi.patch")

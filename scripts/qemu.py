@@ -13,15 +13,20 @@ from pathlib import Path
 
 from build import Kernel
 from install import search_path, tool
+from klog import reports
 from locks import cache, write_json
 from process import Failure, output, say
 from watch import NeverBegan, Ran, run_directory, watch
 
 # What a kernel reports that ran into a breakpoint that it had taken back: under
 # TCG, one boot of 7.3.4 in ten did, or ended without a word, while the kernel
-# patched its code.  BOOTS is how often a guest is booted that dies of it before
-# it comes to its script.
+# patched its code.  And what KASAN reports of the first interrupt that a CPU
+# takes, where TCG is so slow that its own memory has no shadow yet.  BOOTS is how
+# often a guest is booted that dies of the first before it comes to its script, or
+# that reports the second before it has an init.
 STALE = "Oops: int3"
+EARLY = "KASAN: wild-memory-access in rcu_is_watching"
+INIT = " as init process"
 BOOTS = 3
 
 
@@ -60,11 +65,13 @@ def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str 
     kernel's code, and a virtual CPU that translates that code meanwhile may
     keep what it was; @plugin: the value of QEMU's -plugin, for which all @cpus
     run by turns under TCG, with instructions for a clock as icount has it: few
-    timer ticks come between then, and a run repeats.  One that dies as it boots, of that or without a report in
-    its log, is booted again, BOOTS times in all; that is said, and the logs are
-    kept as console-died-<n>.log.  Raises Failure with the kept log's path and
-    last lines if the guest hangs, panics or never gets to the script; a script
-    that fails is told by Ran.status.
+    timer ticks come between then, and a run repeats.
+
+    Under TCG, one that dies as it boots, of STALE or without a report in its
+    log, is booted again, and so is one with the report EARLY, BOOTS times in
+    all; that is said, and the logs are kept as console-died-<n>.log.  Raises
+    Failure with the kept log's path and last lines if the guest hangs, panics
+    or never gets to the script; a script that fails is told by Ran.status.
     """
     # virtme-ng makes /dev/stdout a port of its own; to programs that open it,
     # it has to be their standard output.
@@ -73,16 +80,26 @@ def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str 
     argv = vng(kernel.image, run_dir, command, 1 if icount else cpus, memory, accel, icount, by_turns, plugin)
     env = {**os.environ, "PATH": search_path(), "TERM": "dumb"}
     for number in range(1, BOOTS + 1):
+        last = number == BOOTS or accel != "tcg"
         try:
-            return watch(argv, run_dir, script, timeout, label, env=env)
+            ran = watch(argv, run_dir, script, timeout, label, env=env)
+            if last or not reported_early(ran):
+                return ran
         except NeverBegan as err:
-            died = Ran(None, run_dir)
-            found = died.reports()
-            if number == BOOTS or accel != "tcg" or (found and STALE not in found[0]):
+            ran = Ran(None, run_dir)
+            found = ran.reports()
+            if last or (found and STALE not in found[0] and not reported_early(ran)):
                 raise
             say(f"guest: {err}")
-            kept = died.console.rename(run_dir / f"console-died-{number}.log")
-            say(f"guest: {label} is booted again, because TCG ends some as they boot; the log is {kept} now")
+        kept = ran.console.rename(run_dir / f"console-died-{number}.log")
+        say(f"guest: {label} is booted again, because TCG spoils some boots; the log is {kept} now")
+
+
+def reported_early(ran: Ran) -> bool:
+    """Whether the first report in the log of @ran is EARLY and comes before the
+    kernel has started an init."""
+    before = ran.console.read_text(errors="replace").split(INIT)[0]
+    return any(EARLY in line for line in reports(before)[:1])
 
 
 def kvm_works(kernel: Kernel) -> bool:

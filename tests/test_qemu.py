@@ -99,6 +99,25 @@ class Boot(Case):
                 self.assertEqual((self.dir / "run/boots").read_text(), "x\n" * boots)
                 (self.dir / "run/boots").unlink()
 
+    def test_reported_early(self):
+        """Under TCG, a guest with KASAN's report of the first interrupt is booted
+        again; not with another report, nor with that one behind the start of
+        init, where the guest is what it is."""
+        early = f"echo 'BUG: {qemu.EARLY}+0x1/0x2' >&2"
+        init = "echo 'Run /sbin/init as init process' >&2"
+        ends = "echo hello > output.log; echo 0 > status"
+        for boots, script, more in (
+                (2, f"[ $(wc -l < boots) = 2 ] || {early}; {init}; {ends}", {}),
+                (2, f"[ $(wc -l < boots) = 2 ] || {{ {early}; exit 255; }}; {init}; {ends}", {}),
+                (qemu.BOOTS, f"{early}; {init}; {ends}", {}),
+                (1, f"{early}; {init}; {ends}", {"accel": "kvm"}),
+                (1, f"echo 'BUG: KASAN: here' >&2; {early}; {init}; {ends}", {}),
+                (1, f"{init}; {early}; {ends}", {})):
+            with self.subTest(script=script, **more):
+                self.assertEqual(self.boot(f"echo x >> boots; {script}\n", **more).status, 0)
+                self.assertEqual((self.dir / "run/boots").read_text(), "x\n" * boots)
+                (self.dir / "run/boots").unlink()
+
     def test_hung(self):
         """A guest that hangs is stopped, with all of its session."""
         with self.fails("did not finish in 3 s", "last words"):

@@ -14,8 +14,6 @@
 #include <linux/compiler.h>
 #include <linux/dax.h>
 #include <linux/fs.h>
-#include <linux/cacheinfo.h>
-#include <linux/cc_platform.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <linux/capability.h>
@@ -128,6 +126,149 @@
  *    ->private_lock		(zap_pte_range->block_dirty_folio)
  */
 
+/*
+ * Guards of folios
+ *
+ * A CPU can read a folio of the page cache without a reference, which all CPUs
+ * would write to, while its guard points to the folio.  The guard is the CPU's
+ * own, and only looked at by those who take folios away:
+ *
+ *	read					take away
+ *
+ *	folio = entry of i_pages		freeze the folio, or
+ *	guard = folio				store something else in i_pages
+ *	full barrier (A)			full barrier (B)
+ *	if the folio is frozen, or		if a guard is the folio
+ *	   the entry is another			   let it be
+ *		do not touch it			else
+ *	else					   take it
+ *		copy
+ *	guard = NULL, with release
+ *
+ * As in any store buffering pattern with (A) and (B), at least one of the two
+ * sees what the other has stored.  If they both do, nothing is lost: guards
+ * that turn out to be for nothing are like references that turn out to be so.
+ *
+ * A folio that is frozen may be thawed again when something else is in its
+ * place.  That is a release, and the reader looks at the count, with acquire,
+ * before it looks at the entry: who sees the later count sees the later entry.
+ * The acquire of who finds a guard gone orders what happens to the memory then
+ * after the copy.
+ *
+ * "Let it be" means for who freezes that freezing fails, as it does if there
+ * are more references than it expects.  Who has removed the folio from i_pages
+ * cannot fail, but waits until the copy has ended: see folios_wait_unguarded().
+ *
+ * Under a guard a folio has what it has under a reference: it is not freed,
+ * split or migrated, its order and index stay.  It may be removed from i_pages
+ * all the same.  Its count may be 0, while somebody tries to freeze it, so
+ * getting a reference takes folio_try_get().
+ *
+ * A mapping has AS_GUARDED from before its first guard on.  It is set with
+ * i_pages locked, so who removes a folio under that lock, and sees that it is
+ * not set, is seen by all guards, and needs neither (B) nor a look.  Who freezes
+ * without that lock has (B) between the count and the look at the bit.
+ */
+struct folio_guard {
+	struct folio *folio;
+#ifdef CONFIG_DEBUG_VM
+	/* The page that is read, once its folio has been found in i_pages. */
+	struct page *held;
+#endif
+};
+
+static DEFINE_PER_CPU_SHARED_ALIGNED(struct folio_guard, folio_guards);
+
+/**
+ * folio_guarded - Whether a CPU reads a folio under its guard.
+ * @folio: The folio, which the caller has frozen.
+ *
+ * Freezing was (B), see folio_guards.  Folios are not guarded outside of the
+ * page cache.
+ */
+bool folio_guarded(const struct folio *folio)
+{
+	struct address_space *mapping = READ_ONCE(folio->mapping);
+	int cpu;
+
+	if (!mapping || ((unsigned long)mapping & FOLIO_MAPPING_FLAGS) ||
+	    !mapping_guarded(mapping))
+		return false;
+
+	/* A CPU that comes online from here on sees what (B) was for. */
+	for_each_online_cpu(cpu) {
+		/* Pairs with the release that clears it, see folio_guards. */
+		if (smp_load_acquire(&per_cpu(folio_guards, cpu).folio) == folio)
+			return true;
+	}
+	return false;
+}
+
+#ifdef CONFIG_DEBUG_VM
+static void folio_guard_hold(struct folio_guard *guard, struct page *page)
+{
+	WRITE_ONCE(guard->held, page);
+}
+
+/* Whether a CPU reads one of the pages from @page on. */
+bool page_guard_held(const struct page *page, unsigned int order)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		struct page *held = READ_ONCE(per_cpu(folio_guards, cpu).held);
+
+		if (held &&
+		    page_to_pfn(held) - page_to_pfn(page) < (1UL << order))
+			return true;
+	}
+	return false;
+}
+#else
+static inline void folio_guard_hold(struct folio_guard *guard,
+				    struct page *page)
+{
+}
+#endif
+
+/**
+ * folios_wait_unguarded - Wait until no CPU reads folios under its guard.
+ * @folios: Folios that have been removed from i_pages since it was locked, of
+ *   mappings that had AS_GUARDED then.
+ * @nr: How many there are.
+ *
+ * Call this before the references of the page cache are put, or if the folios
+ * are frozen, before they are freed: this is (B), and the look at the guards,
+ * see folio_guards.  Who has a guard copies up to a page with preemption and
+ * page faults off, so this takes no longer than to spin for a lock.
+ *
+ * Context: Task context, without a lock that an interrupt may take.  A CPU that
+ * has a guard does not get here.
+ */
+void folios_wait_unguarded(struct folio **folios, unsigned int nr)
+{
+	unsigned int i;
+	int cpu;
+
+	VM_WARN_ON_ONCE(in_interrupt() || irqs_disabled());
+
+	smp_mb();	/* (B), pairs with (A) in filemap_read_guarded() */
+
+	/* A CPU that comes online from here on sees what (B) was for. */
+	for_each_online_cpu(cpu) {
+		struct folio **guard = &per_cpu(folio_guards, cpu).folio;
+		/* Pairs with the release that clears it, see folio_guards. */
+		struct folio *folio = smp_load_acquire(guard);
+
+		for (i = 0; folio && i < nr; i++) {
+			if (folios[i] == folio) {
+				smp_cond_load_acquire(guard, VAL != folio);
+				break;
+			}
+		}
+	}
+}
+
 static void page_cache_delete(struct address_space *mapping,
 				   struct folio *folio, void *shadow)
 {
@@ -143,7 +284,6 @@ static void page_cache_delete(struct address_space *mapping,
 
 	xas_store(&xas, shadow);
 	xas_init_marks(&xas);
-	filemap_count_removal(mapping);
 
 	folio->mapping = NULL;
 	/* Leave folio->index set: truncation lookup relies upon it */
@@ -253,17 +393,26 @@ static void filemap_free_folio(const struct address_space *mapping,
 void filemap_remove_folio(struct folio *folio)
 {
 	struct address_space *mapping = folio->mapping;
+	void (*free_folio)(struct folio *folio);
+	bool guarded;
 
 	BUG_ON(!folio_test_locked(folio));
 	spin_lock(&mapping->host->i_lock);
 	xa_lock_irq(&mapping->i_pages);
+	guarded = mapping_guarded(mapping);
 	__filemap_remove_folio(folio, NULL);
 	xa_unlock_irq(&mapping->i_pages);
 	if (mapping_shrinkable(mapping))
 		inode_lru_list_add(mapping->host);
+	/* Who has no reference to the inode may lose it from here on. */
+	free_folio = mapping->a_ops->free_folio;
 	spin_unlock(&mapping->host->i_lock);
 
-	filemap_free_folio(mapping, folio);
+	if (guarded)
+		folios_wait_unguarded(&folio, 1);
+	if (free_folio)
+		free_folio(folio);
+	folio_put_refs(folio, folio_nr_pages(folio));
 }
 
 /*
@@ -317,13 +466,13 @@ static void page_cache_delete_batch(struct address_space *mapping,
 		xas_store(&xas, NULL);
 		total_pages += folio_nr_pages(folio);
 	}
-	filemap_count_removal(mapping);
 	mapping->nrpages -= total_pages;
 }
 
 void delete_from_page_cache_batch(struct address_space *mapping,
 				  struct folio_batch *fbatch)
 {
+	bool guarded;
 	int i;
 
 	if (!folio_batch_count(fbatch))
@@ -331,6 +480,7 @@ void delete_from_page_cache_batch(struct address_space *mapping,
 
 	spin_lock(&mapping->host->i_lock);
 	xa_lock_irq(&mapping->i_pages);
+	guarded = mapping_guarded(mapping);
 	for (i = 0; i < folio_batch_count(fbatch); i++) {
 		struct folio *folio = fbatch->folios[i];
 
@@ -343,6 +493,8 @@ void delete_from_page_cache_batch(struct address_space *mapping,
 		inode_lru_list_add(mapping->host);
 	spin_unlock(&mapping->host->i_lock);
 
+	if (guarded)
+		folios_wait_unguarded(fbatch->folios, folio_batch_count(fbatch));
 	for (i = 0; i < folio_batch_count(fbatch); i++)
 		filemap_free_folio(mapping, fbatch->folios[i]);
 }
@@ -818,6 +970,7 @@ void replace_page_cache_folio(struct folio *old, struct folio *new)
 	void (*free_folio)(struct folio *) = mapping->a_ops->free_folio;
 	pgoff_t offset = old->index;
 	XA_STATE(xas, &mapping->i_pages, offset);
+	bool guarded;
 
 	VM_BUG_ON_FOLIO(!folio_test_locked(old), old);
 	VM_BUG_ON_FOLIO(!folio_test_locked(new), new);
@@ -830,8 +983,8 @@ void replace_page_cache_folio(struct folio *old, struct folio *new)
 	mem_cgroup_replace_folio(old, new);
 
 	xas_lock_irq(&xas);
+	guarded = mapping_guarded(mapping);
 	xas_store(&xas, new);
-	filemap_count_removal(mapping);
 
 	old->mapping = NULL;
 	/* hugetlb pages do not participate in page cache accounting. */
@@ -844,6 +997,8 @@ void replace_page_cache_folio(struct folio *old, struct folio *new)
 	if (folio_test_swapbacked(new))
 		lruvec_stat_add_folio(new, NR_SHMEM);
 	xas_unlock_irq(&xas);
+	if (guarded)
+		folios_wait_unguarded(&old, 1);
 	if (free_folio)
 		free_folio(old);
 	folio_put(old);
@@ -2798,298 +2953,108 @@ static void filemap_end_dropbehind_read(struct folio *folio)
 	}
 }
 
-#ifdef CONFIG_FILEMAP_SMALL_READ
-/* Cleared for good by who has memory that must not even be looked at. */
-static bool filemap_stray_reads __read_mostly = true;
+/* Let folios of @mapping be guarded from now on. */
+static noinline void filemap_set_guarded(struct address_space *mapping)
+{
+	xa_lock_irq(&mapping->i_pages);
+	set_bit(AS_GUARDED, &mapping->flags);
+	xa_unlock_irq(&mapping->i_pages);
+}
 
 /**
- * filemap_stop_stray_reads - Let no read look at memory without a reference.
+ * filemap_read_guarded - Read from a cached page without a reference.
+ * @mapping: The file's.
+ * @pos: Where to read.
+ * @prev: What was read last.  Mark the folio accessed if this is in another.
+ * @iter: Where to copy to.
  *
- * A small read may look at memory that was in the page cache a moment ago, and
- * belongs to somebody else by now, see filemap_read_small().  If that gets a
- * fault which the kernel can handle, it does no harm.  Call this before memory
- * that comes from the page allocator, or from a user, becomes inaccessible in
- * another way.  From then on, all reads take references.
+ * CPUs that read the same folio pass the cache line of its reference count
+ * around.  Read up to the end of the page under a guard instead, see
+ * folio_guards.  Whatever takes more than to copy is left to the caller: a page
+ * that is not cached, not uptodate, starts readahead or is not to be kept, and
+ * memory of the user that is not present.
  *
- * Context: May sleep.  Waits for an RCU grace period, but only once.
- */
-void filemap_stop_stray_reads(void)
-{
-	static DEFINE_MUTEX(lock);
-
-	/* Who comes second while the first one waits has to wait, too. */
-	guard(mutex)(&lock);
-	if (!filemap_stray_reads)
-		return;
-	WRITE_ONCE(filemap_stray_reads, false);
-	synchronize_rcu();
-	pr_info("page cache: small reads take references from now on, because of %ps()\n",
-		__builtin_return_address(0));
-}
-EXPORT_SYMBOL_GPL(filemap_stop_stray_reads);
-
-/*
- * Where the data cache aliases, a stray read could leave the kernel with an
- * outdated line of a user's page.  Where memory is encrypted, it could hit a
- * page on its way from private to shared, which some hypervisors answer with
- * an exception that has no fixup.
- */
-static int __init filemap_stray_reads_init(void)
-{
-	if (cpu_dcache_is_aliasing() || cc_platform_has(CC_ATTR_MEM_ENCRYPT))
-		filemap_stop_stray_reads();
-	return 0;
-}
-core_initcall(filemap_stray_reads_init);
-
-/* What filemap_peek_copy() copies at once. */
-#define PEEK_WORDS	4
-#define PEEK_BLOCK	(PEEK_WORDS * sizeof(u64))
-
-/* Room for FILEMAP_SMALL_READ_MAX bytes, wherever in a block they begin. */
-struct peek_buf {
-	u64 words[FILEMAP_SMALL_READ_MAX / sizeof(u64) + PEEK_WORDS];
-};
-
-/*
- * Whether the folio that @xas was loaded with is what is at @index, too, which
- * is not its own index.  The pages of one folio have their entries in one node.
- */
-static inline bool filemap_peek_same(struct xa_state *xas, struct folio *folio,
-				     pgoff_t index)
-{
-	struct xa_node *node = xas->xa_node;
-
-	/* Then a folio is a page, and xas_reload() does not look at xa_index. */
-	if (!IS_ENABLED(CONFIG_XARRAY_MULTI))
-		return false;
-	if (!node || (xas->xa_index ^ index) >> node->shift >> XA_CHUNK_SHIFT)
-		return false;
-	xas->xa_index = index;
-	return xas_reload(xas) == folio;
-}
-
-static inline bool filemap_peek_poisoned(struct folio *folio, unsigned long nr)
-{
-	return IS_ENABLED(CONFIG_MEMORY_FAILURE) &&
-	       READ_ONCE(folio_page(folio, nr)->flags.f) & __PG_HWPOISON;
-}
-
-/*
- * Copy blocks of words.  The next owner may have unmapped, poisoned or tagged
- * the memory, so not by memcpy().  The blocks are aligned in memory, and thus
- * never reach beyond the page that one of their bytes is in.
- */
-static __always_inline bool filemap_peek_copy(u64 *dst, const u64 *src,
-					      unsigned int blocks)
-{
-	pagefault_disable();
-	do {
-		__get_kernel_nofault(&dst[0], &src[0], u64, fault);
-		__get_kernel_nofault(&dst[1], &src[1], u64, fault);
-		__get_kernel_nofault(&dst[2], &src[2], u64, fault);
-		__get_kernel_nofault(&dst[3], &src[3], u64, fault);
-		dst += PEEK_WORDS;
-		src += PEEK_WORDS;
-	} while (--blocks);
-	pagefault_enable();
-	return true;
-fault:
-	pagefault_enable();
-	return false;
-}
-
-/* Whether what was copied, up to @end, may not be what the file had. */
-static inline bool filemap_peek_failed(struct address_space *mapping,
-				       unsigned int seq, loff_t end)
-{
-	if (read_seqcount_retry(&mapping->i_pages_seq, seq))
-		return true;
-
-	/*
-	 * Most file systems truncate by truncate_setsize(), which writes i_size
-	 * before it gets a reference to the last folio, which is a full
-	 * barrier, and zeroes its end.  The smp_rmb() of the retry pairs with
-	 * that: do not return zeroes that were never in the file.  A file that
-	 * has grown is none of our business: what was read up to its old end
-	 * was all of it.
-	 */
-	return end > i_size_read(mapping->host);
-}
-
-/*
- * Copy up to @count bytes at @pos to @buf without a reference to the folio.
- * See filemap_count_removal() for what makes that safe.  Until the last check
- * the folio may have become anything, so its flags are looked at once, and its
- * order and index not at all: the tree has them.  Mark the folio accessed,
- * unless the byte before @last_pos is in it, too.
+ * The copy of a page is the longest that preemption is off.
  *
- * Return: How many bytes were copied to *@data, which is in @buf; fewer than
- * @count only at the end of the file.  0 if this read is not for us.
+ * Return: How many bytes were copied, 0 if the caller has to read in another
+ * way.
  */
-static __always_inline size_t filemap_peek(struct address_space *mapping,
-					   loff_t pos, loff_t last_pos,
-					   struct peek_buf *buf, size_t count,
-					   void **data)
+noinline size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
+				     loff_t prev, struct iov_iter *iter)
 {
-	const unsigned long unfit = BIT(PG_readahead) | BIT(PG_dropbehind) |
-				    __PG_HWPOISON;
-	pgoff_t last = (last_pos - 1) >> PAGE_SHIFT;
-	pgoff_t index = pos >> PAGE_SHIFT;
-	XA_STATE(xas, &mapping->i_pages, index);
-	size_t offset = offset_in_page(pos);
-	size_t skew = offset % PEEK_BLOCK;
-	unsigned long flags, nr = 0;
+	XA_STATE(xas, &mapping->i_pages, pos >> PAGE_SHIFT);
+	bool first = false, activate = false;
+	struct folio_guard *guard;
 	struct folio *folio;
-	unsigned int seq;
+	size_t copied = 0;
 	loff_t isize;
-	void *addr;
-	bool ok;
 
-	if (!READ_ONCE(filemap_stray_reads))
+	/* To flush takes locks, and is of the whole folio. */
+	if (ARCH_IMPLEMENTS_FLUSH_DCACHE_PAGE && mapping_writably_mapped(mapping))
 		return 0;
-
-	if (!raw_seqcount_try_begin(&mapping->i_pages_seq, seq))
-		goto out;
+retry:
+	rcu_read_lock();
+	preempt_disable();
 
 	folio = xas_load(&xas);
-	/* Nothing, a shadow or swap entry, or an entry of the tree's own. */
 	if (!folio || xa_is_value(folio) || xa_is_internal(folio))
 		goto out;
-
-	/*
-	 * Pairs with the smp_wmb() in folio_mark_uptodate() and the release in
-	 * folio_end_read().  xas_reload() needs it, too.
-	 */
-	flags = smp_load_acquire(&folio->flags.f);
-	if ((flags & (BIT(PG_uptodate) | unfit)) != BIT(PG_uptodate))
+	if (unlikely(!mapping_guarded(mapping))) {
+		first = true;
 		goto out;
+	}
 
-	/* As in filemap_read(), not before the folio is known to be filled. */
+	guard = this_cpu_ptr(&folio_guards);
+	smp_store_mb(guard->folio, folio);	/* (A), see folio_guards */
+
+	if (!atomic_read_acquire(&folio->_refcount) ||
+	    xas_reload(&xas) != folio)
+		goto clear;
+	/* Its flags are of when it was there, not of who had the memory before. */
+	smp_acquire__after_ctrl_dep();
+	folio_guard_hold(guard, folio_file_page(folio, pos >> PAGE_SHIFT));
+
+	if (!folio_test_uptodate(folio) || folio_test_readahead(folio) ||
+	    folio_test_dropbehind(folio) || folio_contain_hwpoisoned_page(folio))
+		goto clear;
+
+	/* Not before the folio is known to be uptodate, see filemap_read(). */
 	isize = i_size_read(mapping->host);
-	if (unlikely(pos >= isize))
-		goto out;
-	count = min_t(loff_t, count, isize - pos);
-	/* The file has just grown. */
-	if (unlikely(count > FILEMAP_SMALL_READ_MAX))
-		goto out;
+	if (pos >= isize)
+		goto clear;
 
-	/* Which page of the folio it is, from the tree. */
-	if (xas.xa_node) {
-		unsigned int shift = xas.xa_node->shift;
-		unsigned int slot = (index >> shift) & XA_CHUNK_MASK;
+	pagefault_disable();
+	copied = copy_folio_to_iter(folio, offset_in_folio(folio, pos),
+				    min_t(loff_t, isize - pos,
+					  min(iov_iter_count(iter),
+					      PAGE_SIZE - offset_in_page(pos))),
+				    iter);
+	pagefault_enable();
 
-		nr = ((unsigned long)(slot - xas.xa_offset) << shift) |
-		     (index & ((1UL << shift) - 1));
-	}
-
-	/*
-	 * xas_load() takes two steps to follow a sibling entry.  In between,
-	 * the slot that it leads to may have got a folio smaller than the
-	 * shadow or swap entry that the sibling was part of: adding a folio is
-	 * not counted.  But that entry had been split or erased before, so the
-	 * sibling is gone for who looks at it after the folio.  Thanks to the
-	 * acquire above, this is after.
-	 */
-	if (nr && (!filemap_peek_same(&xas, folio, index) ||
-		   filemap_peek_poisoned(folio, nr)))
-		goto out;
-
-	/* Memory that is not highmem is contiguous within a folio. */
-	if (offset + count > PAGE_SIZE &&
-	    (IS_ENABLED(CONFIG_HIGHMEM) ||
-	     !filemap_peek_same(&xas, folio, index + 1) ||
-	     filemap_peek_poisoned(folio, nr + 1)))
-		goto out;
-
-	/* Leave the memory alone if it is known to be another's by now. */
-	if (read_seqcount_retry(&mapping->i_pages_seq, seq))
-		return 0;
-
-	addr = kmap_local_page(folio_page(folio, nr));
-	ok = filemap_peek_copy(buf->words, addr + offset - skew,
-			       DIV_ROUND_UP(skew + count, PEEK_BLOCK));
-	kunmap_local(addr);
-	if (unlikely(!ok))
-		goto stray;
-
-	*data = (void *)buf->words + skew;
-
-	/* To be marked, it has to stay, and to be known as the file's. */
-	if (last != index && !folio_flags_accessed(flags) &&
-	    !filemap_peek_same(&xas, folio, last)) {
-		if (!folio_try_get(folio))
-			goto stray;
-		ok = !filemap_peek_failed(mapping, seq, pos + count);
-		if (ok)
-			folio_mark_accessed(folio);
-		folio_put(folio);
-	} else {
-		ok = !filemap_peek_failed(mapping, seq, pos + count);
-	}
-	if (likely(ok))
-		return count;
-stray:
-	/* This may be another's: do not leave it on the stack. */
-	memzero_explicit(buf, sizeof(*buf));
-	return 0;
+	/* Else the caller does, who reads with a reference. */
+	if (copied && !pos_same_folio(pos, prev, folio) &&
+	    !folio_try_mark_accessed(folio))
+		activate = folio_try_get(folio);
+clear:
+	folio_guard_hold(guard, NULL);
+	/* The copy comes before this for who takes the folio away. */
+	smp_store_release(&guard->folio, NULL);
 out:
-	/* raw_seqcount_try_begin() had KCSAN expect a retry. */
-	kcsan_atomic_next(0);
-	return 0;
-}
-
-/**
- * filemap_read_small - Read from a cached folio without a reference to it.
- * @iocb: The iocb to read.
- * @iter: Destination for the data.
- * @ra: Knows where the last read ended.  Another read of the same folio is not
- *   another access to it.  Without @ra, only a read of the folio's beginning
- *   is one, as on tmpfs.
- * @already_read: Number of bytes already read by the caller.
- *
- * CPUs that read the same small file pass the cache line of the folio's
- * reference count around.  Leave it alone, unless the folio has to be marked
- * accessed.  What starts readahead, misses or is otherwise unusual is left to
- * the caller, who has seen by filemap_is_small_read() that there is not much to
- * copy.
- *
- * Context: May sleep to fault @iter in, unless page faults are disabled.
- * Return: The total number of bytes read; -EFAULT if there are none and @iter
- * took none; 0 if nothing was done, and the caller has to read in another way.
- */
-noinline ssize_t filemap_read_small(struct kiocb *iocb, struct iov_iter *iter,
-				    struct file_ra_state *ra,
-				    ssize_t already_read)
-{
-	struct address_space *mapping = iocb->ki_filp->f_mapping;
-	size_t count = iov_iter_count(iter);
-	struct peek_buf buf __uninitialized;
-	loff_t pos = iocb->ki_pos;
-	void *data;
-
-	rcu_read_lock();
-	count = filemap_peek(mapping, pos, ra ? ra->prev_pos : pos, &buf, count,
-			     &data);
+	preempt_enable();
 	rcu_read_unlock();
-	if (!count)
-		return 0;
 
-	trace_mm_filemap_get_pages(mapping, pos >> PAGE_SHIFT,
-				   (pos + count - 1) >> PAGE_SHIFT);
-
-	/* Not more than filemap_peek() put into @buf: nothing to check. */
-	count = _copy_to_iter(data, count, iter);
-	pos += count;
-	iocb->ki_pos = pos;
-	/* Shares a cache line with f_ref. */
-	if (ra && ra->prev_pos != pos)
-		ra->prev_pos = pos;
-	already_read += count;
-	file_accessed(iocb->ki_filp);
-	return already_read ? already_read : -EFAULT;
+	if (unlikely(first)) {
+		first = false;
+		filemap_set_guarded(mapping);
+		xas_reset(&xas);
+		goto retry;
+	}
+	if (unlikely(activate)) {
+		folio_mark_accessed(folio);
+		folio_put(folio);
+	}
+	return copied;
 }
-#endif /* CONFIG_FILEMAP_SMALL_READ */
 
 /**
  * filemap_read - Read data from the page cache.
@@ -3125,16 +3090,6 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 		return 0;
 
 	iov_iter_truncate(iter, inode->i_sb->s_maxbytes - iocb->ki_pos);
-
-	if (filemap_is_small_read(inode, iocb->ki_pos, iov_iter_count(iter))) {
-		ssize_t ret = filemap_read_small(iocb, iter, ra, already_read);
-
-		if (ret) {
-			cond_resched();
-			return ret;
-		}
-	}
-
 	folio_batch_init(&fbatch);
 
 	do {
@@ -3148,8 +3103,26 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 		if ((iocb->ki_flags & IOCB_WAITQ) && already_read)
 			iocb->ki_flags |= IOCB_NOWAIT;
 
-		if (unlikely(iocb->ki_pos >= i_size_read(inode)))
+		isize = i_size_read(inode);
+		if (unlikely(iocb->ki_pos >= isize))
 			break;
+
+		if (min_t(loff_t, iov_iter_count(iter), isize - iocb->ki_pos) <=
+		    PAGE_SIZE) {
+			size_t copied = filemap_read_guarded(mapping,
+							     iocb->ki_pos,
+							     last_pos - 1, iter);
+
+			if (copied) {
+				pgoff_t index = iocb->ki_pos >> PAGE_SHIFT;
+
+				trace_mm_filemap_get_pages(mapping, index, index);
+				already_read += copied;
+				iocb->ki_pos += copied;
+				last_pos = iocb->ki_pos;
+				continue;
+			}
+		}
 
 		error = filemap_get_pages(iocb, iter->count, &fbatch, false);
 		if (error < 0)

@@ -408,6 +408,38 @@ static bool lru_gen_clear_refs(struct folio *folio)
 #endif /* CONFIG_LRU_GEN */
 
 /**
+ * folio_try_mark_accessed - Mark a folio accessed if that takes no reference.
+ * @folio: The folio to mark.
+ *
+ * As folio_mark_accessed(), but for callers that may have a guard instead of a
+ * reference.
+ *
+ * Return: false if nothing was done, since the folio has to be activated.
+ */
+bool folio_try_mark_accessed(struct folio *folio)
+{
+	if (folio_test_dropbehind(folio))
+		return true;
+	if (lru_gen_enabled()) {
+		lru_gen_inc_refs(folio);
+		return true;
+	}
+
+	/*
+	 * Unevictable pages are on the "LRU_UNEVICTABLE" list. But, this list
+	 * is never rotated or maintained, so marking an unevictable page
+	 * accessed has no effect.
+	 */
+	if (!folio_test_referenced(folio))
+		folio_set_referenced(folio);
+	else if (!folio_test_unevictable(folio) && !folio_test_active(folio))
+		return false;
+	if (folio_test_idle(folio))
+		folio_clear_idle(folio);
+	return true;
+}
+
+/**
  * folio_mark_accessed - Mark a folio as having seen activity.
  * @folio: The folio to mark.
  *
@@ -422,36 +454,21 @@ static bool lru_gen_clear_refs(struct folio *folio)
  */
 void folio_mark_accessed(struct folio *folio)
 {
-	/* Keep folio_flags_accessed() in step. */
-	if (folio_test_dropbehind(folio))
+	if (folio_try_mark_accessed(folio))
 		return;
-	if (lru_gen_enabled()) {
-		lru_gen_inc_refs(folio);
-		return;
-	}
 
-	if (!folio_test_referenced(folio)) {
-		folio_set_referenced(folio);
-	} else if (folio_test_unevictable(folio)) {
-		/*
-		 * Unevictable pages are on the "LRU_UNEVICTABLE" list. But,
-		 * this list is never rotated or maintained, so marking an
-		 * unevictable page accessed has no effect.
-		 */
-	} else if (!folio_test_active(folio)) {
-		/*
-		 * If the folio is on the LRU, queue it for activation via
-		 * cpu_fbatches.lru_activate. Otherwise, assume the folio is in a
-		 * folio_batch, mark it active and it'll be moved to the active
-		 * LRU on the next drain.
-		 */
-		if (folio_test_lru(folio))
-			folio_activate(folio);
-		else
-			__lru_cache_activate_folio(folio);
-		folio_clear_referenced(folio);
-		workingset_activation(folio);
-	}
+	/*
+	 * If the folio is on the LRU, queue it for activation via
+	 * cpu_fbatches.lru_activate. Otherwise, assume the folio is in a
+	 * folio_batch, mark it active and it'll be moved to the active
+	 * LRU on the next drain.
+	 */
+	if (folio_test_lru(folio))
+		folio_activate(folio);
+	else
+		__lru_cache_activate_folio(folio);
+	folio_clear_referenced(folio);
+	workingset_activation(folio);
 	if (folio_test_idle(folio))
 		folio_clear_idle(folio);
 }

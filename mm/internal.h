@@ -619,148 +619,16 @@ static inline void force_page_cache_readahead(struct address_space *mapping,
 	force_page_cache_ra(&ractl, nr_to_read);
 }
 
-#ifdef CONFIG_FILEMAP_SMALL_READ
-/**
- * filemap_count_removal - Tell lockless readers that a folio is gone.
- * @mapping: The mapping that the folio was in.
- *
- * filemap_read_small() copies from folios that it has no reference to.  What
- * it copied is good if the folio was in the page cache all the time, which
- * i_pages_seq tells: if it is the same even number before the lookup and after
- * the copy, no slot lost its folio in between.
- *
- * Whoever takes folios out of i_pages, or puts others in their place, calls
- * this after the store and before dropping the i_pages lock, once for all
- * folios of one critical section, and drops the page cache's references only
- * afterwards:
- *
- * - A reader that sees the new count sees the new slot.  The smp_wmb() in here
- *   pairs with the acquire in raw_seqcount_try_begin().
- * - A reader that sees what is written to the memory when it is freed, or by
- *   its next owner, sees the new count.  Dropping a reference is a full barrier;
- *   who drops none, as reclaim, which has frozen the count of references
- *   before, needs a smp_wmb() instead.  The memory gets to its next owner by
- *   the locks of the page allocator, or if it is stolen, its next writer finds
- *   it in another file and takes a reference.  All of them order the count
- *   before what is written then, and pair with the smp_rmb() in
- *   read_seqcount_retry().
- * - A reader that gets a reference to the folio when that of the page cache is
- *   gone, or to what the memory has become, sees the new count: folio_try_get()
- *   reads what was written after it, and is before the smp_rmb().
- *
- * Adding a folio where there was none is not counted.  Nor are entries that
- * are not folios (shadows, swap, DAX), the swap cache, and the mappings in
- * which nilfs2 has its metadata: nobody reads these files.
- *
- * Context: The i_pages lock is held.
- */
-static inline void filemap_count_removal(struct address_space *mapping)
-{
-	lockdep_assert_held(&mapping->i_pages.xa_lock);
-	write_seqcount_invalidate(&mapping->i_pages_seq);
-}
-
-/**
- * filemap_split_begin - Keep lockless readers off while a folio is split.
- * @mapping: The mapping that the folio is in.
- *
- * Between xas_split() and the last store of a new folio, slots point to the
- * old head with the order of the new folios: the page that belongs to an index
- * cannot be told from them.  Until filemap_split_end() the count is odd.
- * filemap_count_removal() keeps it odd, so pages beyond the end of the file
- * can be dropped in between.
- *
- * Context: The i_pages lock is held until after filemap_split_end().
- */
-static inline void filemap_split_begin(struct address_space *mapping)
-{
-	write_seqcount_begin(&mapping->i_pages_seq);
-}
-
-/**
- * filemap_split_end - Let lockless readers look folios up again.
- * @mapping: The mapping that the folio is in.
- *
- * Context: The i_pages lock is held.
- */
-static inline void filemap_split_end(struct address_space *mapping)
-{
-	write_seqcount_end(&mapping->i_pages_seq);
-}
-
-/*
- * They pass through a buffer on the stack.  Copying more than that twice takes
- * longer than what it saves, unless others read the same folio.
- */
-#define FILEMAP_SMALL_READ_MAX	128
-
-ssize_t filemap_read_small(struct kiocb *iocb, struct iov_iter *iter,
-			   struct file_ra_state *ra, ssize_t already_read);
-
-/*
- * Whether folio_mark_accessed() would leave a folio with these flags as it is.
- * Lockless readers do not need a reference to such a folio.
- */
-static inline bool folio_flags_accessed(unsigned long flags)
-{
-	if (lru_gen_enabled()) {
-		const unsigned long full = LRU_REFS_FLAGS | BIT(PG_workingset);
-
-		return flags & BIT(PG_unevictable) || (flags & full) == full;
-	}
-#if defined(CONFIG_PAGE_IDLE_FLAG) && defined(CONFIG_64BIT)
-	if (flags & BIT(PG_idle))
-		return false;
-#endif
-	return flags & BIT(PG_referenced) &&
-	       flags & (BIT(PG_active) | BIT(PG_unevictable));
-}
-#else
-#define FILEMAP_SMALL_READ_MAX	0
-
-static inline ssize_t filemap_read_small(struct kiocb *iocb,
-					 struct iov_iter *iter,
-					 struct file_ra_state *ra,
-					 ssize_t already_read)
-{
-	return 0;
-}
-
-static inline void filemap_count_removal(struct address_space *mapping)
-{
-}
-
-static inline void filemap_split_begin(struct address_space *mapping)
-{
-}
-
-static inline void filemap_split_end(struct address_space *mapping)
-{
-}
-#endif /* CONFIG_FILEMAP_SMALL_READ */
-
-/*
- * Whether a read of @count bytes at @pos has so little to copy that it may be
- * done by filemap_read_small(): not what was asked for matters, but what the
- * file has of it.
- */
-static inline bool filemap_is_small_read(struct inode *inode, loff_t pos,
-					 size_t count)
-{
-	loff_t left;
-
-	if (!IS_ENABLED(CONFIG_FILEMAP_SMALL_READ))
-		return false;
-	left = i_size_read(inode) - pos;
-	return count && left > 0 &&
-	       min_t(u64, left, count) <= FILEMAP_SMALL_READ_MAX;
-}
-
 unsigned find_lock_entries(struct address_space *mapping, pgoff_t *start,
 		pgoff_t end, struct folio_batch *fbatch, pgoff_t *indices);
 unsigned find_get_entries(struct address_space *mapping, pgoff_t *start,
 		pgoff_t end, struct folio_batch *fbatch, pgoff_t *indices);
 int truncate_inode_folio(struct address_space *mapping, struct folio *folio);
+bool page_guard_held(const struct page *page, unsigned int order);
+void folios_wait_unguarded(struct folio **folios, unsigned int nr);
+bool folio_try_mark_accessed(struct folio *folio);
+size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
+			    loff_t prev, struct iov_iter *iter);
 bool truncate_inode_partial_folio(struct folio *folio, loff_t start,
 		loff_t end);
 long mapping_evict_folio(struct address_space *mapping, struct folio *folio);

@@ -8,6 +8,7 @@
 #include <linux/rmap.h>
 #include <linux/swap.h>
 #include <linux/mm_inline.h>
+#include <linux/folio_batch.h>
 #include <linux/kthread.h>
 #include <linux/khugepaged.h>
 #include <linux/freezer.h>
@@ -2222,6 +2223,22 @@ drop_pml:
 	i_mmap_unlock_read(mapping);
 }
 
+/* Call folios_wait_unguarded() for all folios of @list. */
+static void collapse_wait_unguarded(struct list_head *list)
+{
+	struct folio_batch fbatch;
+	struct folio *folio;
+
+	folio_batch_init(&fbatch);
+	list_for_each_entry(folio, list, lru) {
+		if (folio_batch_add(&fbatch, folio) &&
+		    !list_is_last(&folio->lru, list))
+			continue;
+		folios_wait_unguarded(fbatch.folios, folio_batch_count(&fbatch));
+		folio_batch_reinit(&fbatch);
+	}
+}
+
 /**
  * collapse_file - collapse filemap/tmpfs/shmem pages into huge one.
  *
@@ -2260,6 +2277,7 @@ static enum scan_result collapse_file(struct mm_struct *mm, unsigned long addr,
 	enum scan_result result = SCAN_SUCCEED;
 	int nr_none = 0;
 	bool is_shmem = shmem_file(file);
+	bool guarded;
 
 	/*
 	 * MADV_COLLAPSE ignores shmem huge config, so do not check shmem
@@ -2622,10 +2640,10 @@ immap_locked:
 	folio_add_lru(new_folio);
 
 	/* Join all the small entries into a single multi-index entry. */
+	guarded = mapping_guarded(mapping);
 	xas_set_order(&xas, start, HPAGE_PMD_ORDER);
 	xas_store(&xas, new_folio);
 	WARN_ON_ONCE(xas_error(&xas));
-	filemap_count_removal(mapping);
 	xas_unlock_irq(&xas);
 
 	/*
@@ -2640,6 +2658,8 @@ immap_locked:
 	/*
 	 * The collapse has succeeded, so free the old folios.
 	 */
+	if (guarded)
+		collapse_wait_unguarded(&pagelist);
 	list_for_each_entry_safe(folio, tmp, &pagelist, lru) {
 		list_del(&folio->lru);
 		lruvec_stat_mod_folio(folio, NR_FILE_PAGES,

@@ -955,15 +955,18 @@ static void shmem_delete_from_page_cache(struct folio *folio, void *radswap)
 {
 	struct address_space *mapping = folio->mapping;
 	long nr = folio_nr_pages(folio);
+	bool guarded;
 	int error;
 
 	xa_lock_irq(&mapping->i_pages);
+	guarded = mapping_guarded(mapping);
 	error = shmem_replace_entry(mapping, folio->index, folio, radswap);
-	filemap_count_removal(mapping);
 	folio->mapping = NULL;
 	mapping->nrpages -= nr;
 	shmem_update_stats(folio, -nr);
 	xa_unlock_irq(&mapping->i_pages);
+	if (guarded)
+		folios_wait_unguarded(&folio, 1);
 	folio_put_refs(folio, nr);
 	BUG_ON(error);
 }
@@ -3317,12 +3320,6 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	int error = 0;
 	ssize_t retval = 0;
 
-	if (filemap_is_small_read(inode, iocb->ki_pos, iov_iter_count(to))) {
-		retval = filemap_read_small(iocb, to, NULL, 0);
-		if (retval)
-			return retval;
-	}
-
 	for (;;) {
 		struct folio *folio = NULL;
 		struct page *page = NULL;
@@ -3333,6 +3330,19 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 
 		if (unlikely(iocb->ki_pos >= i_size))
 			break;
+
+		if (min_t(loff_t, to->count, i_size - iocb->ki_pos) <=
+		    PAGE_SIZE) {
+			ret = filemap_read_guarded(mapping, iocb->ki_pos,
+						   iocb->ki_pos - 1, to);
+			if (ret) {
+				retval += ret;
+				iocb->ki_pos += ret;
+				if (!iov_iter_count(to))
+					break;
+				continue;
+			}
+		}
 
 		index = iocb->ki_pos >> PAGE_SHIFT;
 		error = shmem_get_folio(inode, index, 0, &folio, SGP_READ);

@@ -677,12 +677,16 @@ static pageout_t pageout(struct swap_io_ctx *ctx, struct address_space *mapping,
 
 /*
  * Same as remove_mapping, but if the folio is removed from the mapping, it
- * gets returned with a refcount of 0.
+ * gets returned with a refcount of 0.  With @guarded, it is removed even if it
+ * is guarded, and if *@guarded gets set, folios_wait_unguarded() has to be called
+ * before the folio is freed.  Its data may still be read when ->free_folio() is
+ * called, which must not change them then.
  */
 static int __remove_mapping(struct address_space *mapping, struct folio *folio,
-			    bool reclaimed, struct mem_cgroup *target_memcg)
+			    bool reclaimed, struct mem_cgroup *target_memcg,
+			    bool *guarded)
 {
-	int refcount;
+	int refcount, frozen;
 	void *shadow = NULL;
 	struct swap_cluster_info *ci;
 
@@ -722,7 +726,11 @@ static int __remove_mapping(struct address_space *mapping, struct folio *folio,
 	 * and thus under the i_pages lock, then this ordering is not required.
 	 */
 	refcount = 1 + folio_nr_pages(folio);
-	if (!folio_ref_freeze(folio, refcount))
+	if (guarded)
+		frozen = page_ref_freeze(&folio->page, refcount);
+	else
+		frozen = folio_ref_freeze(folio, refcount);
+	if (!frozen)
 		goto cannot_free;
 	/* note: atomic_cmpxchg in folio_ref_freeze provides the smp_rmb */
 	if (unlikely(folio_test_dirty(folio))) {
@@ -760,23 +768,13 @@ static int __remove_mapping(struct address_space *mapping, struct folio *folio,
 		if (reclaimed && folio_is_file_lru(folio) &&
 		    !mapping_exiting(mapping) && !dax_mapping(mapping))
 			shadow = workingset_eviction(folio, target_memcg);
+		if (guarded && mapping_guarded(mapping))
+			*guarded = true;
 		__filemap_remove_folio(folio, shadow);
 		xa_unlock_irq(&mapping->i_pages);
 		if (mapping_shrinkable(mapping))
 			inode_lru_list_add(mapping->host);
 		spin_unlock(&mapping->host->i_lock);
-
-		if (IS_ENABLED(CONFIG_FILEMAP_SMALL_READ)) {
-			/*
-			 * The page cache's reference was frozen, and is not
-			 * dropped, so nothing else orders the count of the
-			 * removal before what the page allocator writes to the
-			 * memory (init_on_free, poison).  Pairs with the
-			 * smp_rmb() in read_seqcount_retry(), see
-			 * filemap_count_removal().
-			 */
-			smp_wmb();
-		}
 
 		if (free_folio)
 			free_folio(folio);
@@ -808,7 +806,7 @@ cannot_free:
  */
 long remove_mapping(struct address_space *mapping, struct folio *folio)
 {
-	if (__remove_mapping(mapping, folio, false, NULL)) {
+	if (__remove_mapping(mapping, folio, false, NULL, NULL)) {
 		/*
 		 * Unfreezing the refcount with 1 effectively
 		 * drops the pagecache ref for us without requiring another
@@ -1063,6 +1061,18 @@ static bool may_enter_fs(struct folio *folio, gfp_t gfp_mask)
 	return false;
 }
 
+/* Free frozen folios, of which CPUs may guard some if *@guarded. */
+static void free_reclaimed_folios(struct folio_batch *fbatch, bool *guarded)
+{
+	if (*guarded)
+		folios_wait_unguarded(fbatch->folios, folio_batch_count(fbatch));
+	*guarded = false;
+
+	mem_cgroup_uncharge_folios(fbatch);
+	try_to_unmap_flush();
+	free_unref_folios(fbatch);
+}
+
 /*
  * shrink_folio_list() returns the number of reclaimed pages
  */
@@ -1076,7 +1086,7 @@ static unsigned int shrink_folio_list(struct list_head *folio_list,
 	LIST_HEAD(demote_folios);
 	unsigned int nr_reclaimed = 0, nr_demoted = 0;
 	unsigned int pgactivate = 0;
-	bool do_demote_pass;
+	bool do_demote_pass, guarded = false;
 	struct swap_io_ctx ctx = {};
 
 	folio_batch_init(&free_folios);
@@ -1504,7 +1514,8 @@ retry:
 			count_vm_events(PGLAZYFREED, nr_pages);
 			count_memcg_folio_events(folio, PGLAZYFREED, nr_pages);
 		} else if (!mapping || !__remove_mapping(mapping, folio, true,
-							 sc->target_mem_cgroup))
+							 sc->target_mem_cgroup,
+							 &guarded))
 			goto keep_locked;
 
 		folio_unlock(folio);
@@ -1516,11 +1527,8 @@ free_it:
 		nr_reclaimed += nr_pages;
 
 		folio_unqueue_deferred_split(folio);
-		if (folio_batch_add(&free_folios, folio) == 0) {
-			mem_cgroup_uncharge_folios(&free_folios);
-			try_to_unmap_flush();
-			free_unref_folios(&free_folios);
-		}
+		if (folio_batch_add(&free_folios, folio) == 0)
+			free_reclaimed_folios(&free_folios, &guarded);
 		continue;
 
 activate_locked_split:
@@ -1586,9 +1594,7 @@ keep:
 
 	pgactivate = stat->nr_activate[0] + stat->nr_activate[1];
 
-	mem_cgroup_uncharge_folios(&free_folios);
-	try_to_unmap_flush();
-	free_unref_folios(&free_folios);
+	free_reclaimed_folios(&free_folios, &guarded);
 
 	list_splice(&ret_folios, folio_list);
 	count_vm_events(PGACTIVATE, pgactivate);

@@ -158,10 +158,11 @@ def told(skipped: list[dict]) -> None:
 
 
 def chosen_timings(named: list[Topic] | None) -> dict[str, Timing]:
-    """What is timed of the topics @named, or of all but those that replace
-    another, which are timed as that is."""
+    """What is timed of the topics @named, or of all but those that another
+    replaces, which is timed as they are."""
+    apart = set() if named else {topic.replaces for topic in topics().values()}
     return {topic.name: importlib.import_module(f"measure.{topic.name}").TIMED
-            for topic in named or topics().values() if named or not topic.replaces}
+            for topic in named or topics().values() if topic.name not in apart}
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ the tooling's own tests; the series apply, each alone and all of them one on the
 other, on every base; lint; the tests under User-Mode Linux with lockdep and
 KASAN, and a short list of other people's; a short list of ours in QEMU, on x86-64
 with both; touched objects of the final tree.  What takes long and passed is
-remembered by what it was made from.  Of a topic that replaces another, the series
+remembered by what it was made from.  Of a topic that another replaces, the series
 applies, and lint; its guests are booted by `make check-full`.
 
 `make check-full` (--full) adds, on every base: each patch's objects, litmus
@@ -43,7 +43,7 @@ from install import PACKAGES, need, tool
 from klog import lockdep_off
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, shown
 from locks import cache, room_for_builds
-from model import GUESTS, ROOT, Base, Topic, alternatives, bases, chosen_topics, topics
+from model import GUESTS, ROOT, Base, Topic, bases, chosen_topics, replaced, topics
 from process import Failure, output, say
 from qemu import accelerator
 from tree import apply
@@ -310,7 +310,7 @@ def measured(base: Base, repo: Path, chosen: list[Topic]) -> Iterator[Result]:
 def quick(base: Base, what: Run) -> Iterator[Result]:
     """What `make check` does for one base: of those that it is not about, that
     the series apply."""
-    chosen, apart = chosen_topics(None, base), alternatives(base)
+    chosen, apart = chosen_topics(None, base), replaced(base)
     repo = repository(base, what.kdir)
     before = "" if base.name == what.about else f"{base.name}: "
     results = [result for stack in (chosen, *([topic] for topic in apart))
@@ -332,12 +332,12 @@ def quick(base: Base, what: Run) -> Iterator[Result]:
 
 def full(base: Base, what: Run) -> Iterator[Result]:
     """What `make check-full` adds to quick() for one base: of the series that
-    go in together, and of each alternative to one of them."""
+    go in together, and of each that one of them replaces."""
     before = "" if base.name == what.about else f"{base.name}: "
     yield from everything(base, chosen_topics(None, base), what, before)
     say(f"check: {before}other people's tests")
     yield from all_suites(base, repository(base, what.kdir), what, before)
-    for topic in alternatives(base):
+    for topic in replaced(base):
         alone = f"{before}{topic.name} alone: "
         yield from quick_guests(base, repository(base, what.kdir), [topic], what, alone)
         yield from everything(base, [topic], what, alone)

@@ -83,8 +83,8 @@ class State:
 @dataclass(frozen=True)
 class Topic:
     """One patches/<topic>/series.toml.  @replaces: another topic that does the
-    same in another way, to the same lines; where that has a series, this one
-    is no part of what goes in together."""
+    same in another way, to the same lines; where this one has a series, that is
+    no part of what goes in together."""
 
     name: str
     summary: str
@@ -279,16 +279,16 @@ def with_series(base: Base) -> list[Topic]:
     return [topic.for_base(base) for topic in topics().values() if not topic.absent(base)]
 
 
-def alternatives(base: Base) -> list[Topic]:
-    """The topics that have a series for @base, as they are on @base, and replace
-    one that has one, too: what is applied, built and booted by itself."""
+def replaced(base: Base) -> list[Topic]:
+    """The topics that have a series for @base, as they are on @base, and that
+    another with one replaces: what is applied, built and booted by itself."""
     found = with_series(base)
-    return [topic for topic in found if topic.replaces in {other.name for other in found}]
+    return [topic for topic in found if topic.name in {other.replaces for other in found}]
 
 
 def chosen_topics(named: list[Topic] | None, base: Base) -> list[Topic]:
     """The topics @named, or where there are none, every topic that has a series
-    for @base but for alternatives(), as they are on @base; Failure where there
+    for @base but for those replaced(), as they are on @base; Failure where there
     is no series, or where of the topics @named one replaces another."""
     if named:
         for topic in named:
@@ -296,7 +296,7 @@ def chosen_topics(named: list[Topic] | None, base: Base) -> list[Topic]:
                 raise Failure(f"'{topic.name}' replaces '{topic.replaces}', so that the two do not go in together: "
                               "name one of them")
         return [need_series(topic, base) for topic in named]
-    apart = {topic.name for topic in alternatives(base)}
+    apart = {topic.name for topic in replaced(base)}
     found = [topic for topic in with_series(base) if topic.name not in apart]
     if not found:
         raise Failure(f"no topic has a series for {base.name}: give another base with BASE= ({', '.join(bases())})")

@@ -110,7 +110,7 @@ class Check(KernelCase):
             "v1: all suites"])
 
     def test_replaced(self):
-        """A topic that replaces another is applied by itself, and its texts are
+        """A topic that another replaces is applied by itself, and its texts are
         looked at; everything else is done by itself, too, where everything is
         done."""
         for name in ("alpha", "beta"):
@@ -118,16 +118,16 @@ class Check(KernelCase):
         path = self.root / "patches/beta/series.toml"
         put(path, 'replaces = "alpha"\n' + path.read_text())
         status, lines = self.check()
-        self.assertEqual((status, self.asked[2:]), (0, ["v0: text", "v0: measured", "v0: um, alpha, alpha:one, v0+1",
+        self.assertEqual((status, self.asked[2:]), (0, ["v0: text", "v0: measured", "v0: um, beta, beta:one, v0+1",
                                                         "v0: suites", "v0: configs"]))
         self.assertIn("ok - beta: git am", lines)
         self.assertNotIn("ok - alpha+beta: git am", lines)
         self.assertEqual(self.check("--full")[0], 0)
         self.assertEqual(self.asked[7:], [
-            "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: lint", "v0: litmus", "v0: configs",
+            "v0: trace, beta, tools, v0+1", "v0: debug, beta, v0+1", "v0: lint", "v0: litmus", "v0: configs",
             "v0: all suites",
-            "v0: beta alone: um, beta, beta:one, v0+1", "v0: beta alone: trace, beta, tools, v0+1",
-            "v0: beta alone: debug, beta, v0+1", "v0: lint", "v0: litmus", "v0: configs"])
+            "v0: alpha alone: um, alpha, alpha:one, v0+1", "v0: alpha alone: trace, alpha, tools, v0+1",
+            "v0: alpha alone: debug, alpha, v0+1", "v0: lint", "v0: litmus", "v0: configs"])
 
     def test_red_unless_proved(self):
         """Without a test that passed in a guest, all else may pass: the run

@@ -332,7 +332,7 @@ class Measured(HostCase):
     def test_every_topic(self):
         """All topics have something that is timed, with rows of one result each."""
         found = benchhost.chosen_timings(None)
-        self.assertEqual(sorted(found), ["fault", "filemap", "pid", "pipe"])
+        self.assertEqual(sorted(found), ["fault", "pageguard", "pid", "pipe"])
         for timing in found.values():
             self.assertTrue((benchhost.REGRESS / f"{timing.program}.c").exists())
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The tables of bases and topics."""
 
+import shutil
 
 from support import MERGED, Case, KernelCase, put
 
@@ -99,8 +100,8 @@ class Tables(KernelCase):
                          [{"half": 1}] * 3)
 
     def test_replaces(self):
-        """A topic that replaces another goes in alone: where both have a series,
-        it is none of all series, and who names both is told."""
+        """A topic that replaces another takes its place among all series where both
+        have one, and who names both is told."""
         one = self.topic("alpha")
         self.topic("beta")
         path = self.root / "patches/beta/series.toml"
@@ -108,10 +109,12 @@ class Tables(KernelCase):
         put(path, 'replaces = "alpha"\n' + text)
         put(self.root / "patches/beta/v0/0001-x.patch", "")
         two = model.find_topic("beta")
-        self.assertEqual((model.chosen_topics(None, self.base), model.alternatives(self.base)), ([two], []))
+        self.assertEqual((model.chosen_topics(None, self.base), model.replaced(self.base)), ([two], []))
         put(self.root / "patches/alpha/v0/0001-x.patch", "")
-        self.assertEqual((model.chosen_topics(None, self.base), model.alternatives(self.base)), ([one], [two]))
-        self.assertEqual(model.chosen_topics([two], self.base), [two])
+        self.assertEqual((model.chosen_topics(None, self.base), model.replaced(self.base)), ([two], [one]))
+        self.assertEqual(model.chosen_topics([one], self.base), [one])
+        shutil.rmtree(self.root / "patches/beta/v0")
+        self.assertEqual((model.chosen_topics(None, self.base), model.replaced(self.base)), ([one], []))
         with self.fails("'beta' replaces 'alpha'", "name one"):
             model.chosen_topics([one, two], self.base)
         for other in ("beta", "gamma"):

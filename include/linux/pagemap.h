@@ -35,14 +35,6 @@ void kiocb_invalidate_post_direct_write(struct kiocb *iocb, size_t count);
 int filemap_invalidate_pages(struct address_space *mapping,
 			     loff_t pos, loff_t end, bool nowait);
 
-#ifdef CONFIG_FILEMAP_SMALL_READ
-void filemap_stop_stray_reads(void);
-#else
-static inline void filemap_stop_stray_reads(void)
-{
-}
-#endif
-
 int write_inode_now(struct inode *, int sync);
 int filemap_fdatawrite(struct address_space *);
 int filemap_flush(struct address_space *);
@@ -218,6 +210,7 @@ enum mapping_flags {
 	AS_WRITEBACK_MAY_DEADLOCK_ON_RECLAIM = 9,
 	AS_KERNEL_FILE = 10,	/* mapping for a fake kernel file that shouldn't
 				   account usage to user cgroups */
+	AS_GUARDED = 11,	/* CPUs may guard folios, see folio_guards */
 	/* Bits 16-25 are used for FOLIO_ORDER */
 	AS_FOLIO_ORDER_BITS = 5,
 	AS_FOLIO_ORDER_MIN = 16,
@@ -325,6 +318,11 @@ static inline void mapping_set_stable_writes(struct address_space *mapping)
 static inline void mapping_clear_stable_writes(struct address_space *mapping)
 {
 	clear_bit(AS_STABLE_WRITES, &mapping->flags);
+}
+
+static inline bool mapping_guarded(const struct address_space *mapping)
+{
+	return test_bit(AS_GUARDED, &mapping->flags);
 }
 
 static inline void mapping_set_inaccessible(struct address_space *mapping)
@@ -439,8 +437,9 @@ static inline void mapping_set_folio_order_range(struct address_space *mapping,
 	if (max < min)
 		max = min;
 
-	mapping->flags = (mapping->flags & ~AS_FOLIO_ORDER_MASK) |
-		(min << AS_FOLIO_ORDER_MIN) | (max << AS_FOLIO_ORDER_MAX);
+	/* Readers may set AS_GUARDED at any time. */
+	set_mask_bits(&mapping->flags, AS_FOLIO_ORDER_MASK,
+		      (min << AS_FOLIO_ORDER_MIN) | (max << AS_FOLIO_ORDER_MAX));
 }
 
 static inline void mapping_set_folio_min_order(struct address_space *mapping,

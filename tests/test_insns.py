@@ -58,14 +58,14 @@ class Plugin(Case):
                         plugin.MARKS, "-o", cls.driver, Path(__file__).with_name("plugin_driver.c"),
                         plugin.SOURCE / "insns.c"], check=True)
 
-    def drive(self, *commands: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess:
-        """Let the plugin see @commands of the driver."""
-        return subprocess.run([self.driver, "1", f"out={self.dir / 'insns.json'}", *options],
+    def drive(self, *commands: str, options: tuple[str, ...] = (), cpus: int = 1) -> subprocess.CompletedProcess:
+        """Let the plugin see @commands of the driver, of a guest of @cpus."""
+        return subprocess.run([self.driver, str(cpus), f"out={self.dir / 'insns.json'}", *options],
                               input="\n".join(commands) + "\n", capture_output=True, text=True)
 
-    def windows(self, *commands: str, options: tuple[str, ...] = ()) -> list[dict]:
+    def windows(self, *commands: str, **more) -> list[dict]:
         """What the plugin writes of @commands, which it is not to complain of."""
-        done = self.drive(*commands, options=options)
+        done = self.drive(*commands, **more)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return [json.loads(line) for line in (self.dir / "insns.json").read_text().splitlines()]
 
@@ -109,6 +109,12 @@ class Plugin(Case):
         self.assertEqual((window["ops"], len(window["sections"])), ([3] * 3000, 3000))
         self.assertEqual(window["sections"][-1], [2999, int(BEGIN, 16), 1])
 
+    def test_cpus(self):
+        """Of several CPUs, what all of them execute counts."""
+        [window] = self.windows(f"mark 0 {OPEN}", f"mark 0 {OP}", f"run 0 {BEGIN} 2", f"run 1 {BEGIN} 3",
+                                f"mark 0 {END}", f"mark 0 {CLOSE}", cpus=2)
+        self.assertEqual(window["ops"], [6])
+
     def test_errors(self):
         """Marks that make no window, and arguments that make no sense, end it
         with one line."""
@@ -119,7 +125,8 @@ class Plugin(Case):
                 self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
                 self.assertIn(words, done.stderr)
         for argv, words in ((["1"], "out=FILE"), (["1", "in=x"], "'in=x'"), (["1", "begin=1:x"], "begin"),
-                            (["2", f"out={self.dir}/x"], "one CPU"),
+                            (["2", f"out={self.dir}/x", "lock=1"], "one CPU"),
+                            (["2", f"out={self.dir}/x", "begin=1", "end=2"], "one CPU"),
                             (["1", f"out={self.dir}/x", f"end={':'.join(['1'] * 65)}"], "end="),
                             (["1", f"out={self.dir}/none/x"], "out=FILE")):
             with self.subTest(argv=argv):

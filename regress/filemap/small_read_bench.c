@@ -960,11 +960,13 @@ static void run_delete(__u64 file_size)
 	if (cfg.pin)
 		bench_pin(0);
 	victim_make(&victim, file_size);
+	file_heat(victim.fd, file_size);
 
 	/* As many pages as there would be reads, but once at least */
 	for (i = 0; i < cfg.warmup; i += victim.pages) {
 		delete_once(&victim, false, &ns);
 		victim_fill(&victim);
+		file_heat(victim.fd, file_size);
 	}
 	MARK(MARK_OPEN);
 	deadline = bench_now() + (__u64)(cfg.seconds * BENCH_NSEC);
@@ -977,6 +979,7 @@ static void run_delete(__u64 file_size)
 		if (cfg.count ? rounds >= cfg.count : rounds && bench_now() >= deadline)
 			break;
 		victim_fill(&victim);
+		file_heat(victim.fd, file_size);
 	}
 	MARK(MARK_CLOSE);
 
@@ -1062,8 +1065,9 @@ static const char help_text[] =
 "      --hit-ratio P     let P percent of the reads hit the cache (default 100). Hits\n"
 "                        are to the first half of the file, and all others to a page\n"
 "                        of the second half, which is dropped again and again\n"
-"      --heat N          read each page N times before (default 8). With 0, pages are\n"
-"                        those that were just written, which the LRU thinks cold\n"
+"      --heat N          read each page N times before (default 8, with --delete 0).\n"
+"                        With 0, pages are those that were just written, which the LRU\n"
+"                        thinks cold\n"
 "\n"
 "How:\n"
 "      --op LIST         pread (default), read or preadv2. Where a read() does not go\n"
@@ -1187,6 +1191,7 @@ static void check_combinations(bool same)
 static void parse(int argc, char **argv)
 {
 	const char *read_only = NULL;
+	bool heated = false;
 	bool same = false;
 	int c, workers = 0;
 
@@ -1220,7 +1225,7 @@ static void parse(int argc, char **argv)
 					 true);
 			break;
 		case OPT_HEAT:
-			read_only = "--heat";
+			heated = true;
 			cfg.heat = bench_parse_u64("--heat", optarg, 0, 1000, false);
 			break;
 		case OPT_HIT_RATIO:
@@ -1288,6 +1293,9 @@ static void parse(int argc, char **argv)
 			cfg.file_sizes.val[cfg.file_sizes.nr++] = 4096;
 		cfg.file_sizes.val[cfg.file_sizes.nr++] = 1 << 20;
 	}
+	/* Most files are deleted that nobody has read from the cache */
+	if (cfg.delete && !heated)
+		cfg.heat = 0;
 	if (cfg.delete && read_only)
 		bench_usage("%s means nothing with --delete", read_only);
 	if (cfg.delete && cfg.workers > 1)

@@ -13,7 +13,7 @@ keys='"bench":"small_read_bench" "size": "threads": "file_size": "op":
 "seconds": "p50_ns": "p99_ns":
 "max_ns": "mb_per_s": "ns_per_op":'
 counts=ops
-plan 53 small_read_bench
+plan 56 small_read_bench
 
 bench()
 {
@@ -72,6 +72,10 @@ expect 0 1 80 "truncate, 16 pages, marked" \
 expect 0 1 50 "truncate, 9 pages and a part" \
 	bench --delete=truncate --file-size "$((page * 9 + 10))" --count 5
 expect 0 1 80 "dontneed, 16 pages" bench --delete=dontneed --file-size "$((page * 16))" --count 5
+also '"heat":0,' "they were not read before"
+expect 0 1 80 "dontneed, 16 pages that were read" \
+	bench --delete=dontneed --heat 2 --file-size "$((page * 16))" --count 5
+also '"heat":2,' "they were"
 expect 0 2 "" "truncate, fixed time" bench --delete --seconds 0.02
 
 expect 1 0 "" "damage is noticed" bench --sizes 64 --count 300 --corrupt

@@ -53,8 +53,19 @@ for fs in {' '.join(COUNTED_SYSTEMS)}; do
 done
 """
 INSTRUCTION_SYSTEMS = ("ext4", "xfs", "tmpfs")
+DELETED_FILE = "deleted.json"
+COUNTED_FILES = (*(f"{fs}.json" for fs in INSTRUCTION_SYSTEMS), DELETED_FILE)
 # Those that let go of cached pages, so that a read can miss.
 DROPPING_SYSTEMS = ("ext4", "xfs")
+# Of files that nobody has read from the cache, and of others.
+DELETIONS = f"""
+for how in truncate dontneed; do
+	for heat in 0 1; do
+		{BENCH} --dir /tmp/ext4 --delete=$how --heat $heat --file-size {SMALL},{LARGE} \\
+			--count {DELETED} --json >> {DELETED_FILE}
+	done
+done
+"""
 INSTRUCTIONS = MOUNT + f"""
 for fs in {' '.join(INSTRUCTION_SYSTEMS)}; do
 	{BENCH} --dir /tmp/$fs --sizes 1,64,128,129,256,1024,4096,32768 --file-size {SMALL},{LARGE} \\
@@ -71,10 +82,7 @@ for fs in {' '.join(INSTRUCTION_SYSTEMS)}; do
 		{BENCH} --dir /tmp/$fs --sizes 64 --file-size {LARGE} --hit-ratio 0 --count {COUNTED // 4} --json >> $fs.json
 	esac
 done
-for how in truncate dontneed; do
-	{BENCH} --dir /tmp/ext4 --delete=$how --file-size {SMALL},{LARGE} --count {DELETED} --json >> deleted.json
-done
-"""
+""" + DELETIONS
 TIMES = tuple(f"--dir {DIRECTORY} --sizes {size} --file-size {SMALL} --threads {threads} --{files} --seconds {DURATION}"
               for threads in (1, 2, 4) for files in ("same", "different") for size in (64, 256, 4096))
 
@@ -112,14 +120,16 @@ def counter_rows(run: Path) -> list[dict]:
     return rows
 
 
-def instruction_rows(run: Path) -> list[dict]:
-    """insn_per_pread, of the system call, and insn_per_delete, of a page."""
+def instruction_rows(run: Path, names: tuple[str, ...] = COUNTED_FILES) -> list[dict]:
+    """insn_per_pread, of the system call, and insn_per_delete, of a page, of what
+    ran into the files @names of @run."""
     rows = []
-    for name, result, window in insns.windows(run, *(f"{fs}.json" for fs in INSTRUCTION_SYSTEMS), "deleted.json"):
-        if name == "deleted.json":
+    for name, result, window in insns.windows(run, *names):
+        if name == DELETED_FILE:
             pages = result["file_size"] / SMALL
             rows.append(insns.sampled("insn_per_delete", "instructions per page",
-                                      f"{result['op']}, file of {size_name(result['file_size'])}",
+                                      f"{result['op']}, file of {size_name(result['file_size'])}"
+                                      + (", read before" if result["heat"] else ""),
                                       [count / pages for count in window["ops"]]))
         elif result["size"] <= max(result["file_size"], SMALL):
             # ext4 is what is meant where no file system is named.

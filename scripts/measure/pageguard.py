@@ -4,9 +4,12 @@ replaces, and counts of reads of up to a page and of larger ones."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import counters
 
-from measure import Measurement, filemap
+from measure import Measurement, filemap, insns
 
 NATIVE, TIMED = filemap.native_time(1, 64, 128, 256, 1024, 4096), filemap.TIMED
 
@@ -28,7 +31,21 @@ for fs in {' '.join(filemap.COUNTED_SYSTEMS)}; do
 done
 """
 
+def removals(cpus: int) -> Measurement:
+    """insn_per_delete in a guest of @cpus: who removes pages looks at the guards
+    of all of them.  The plugin counts what they all execute, but the others are
+    idle, and sleep."""
+    def rows(run: Path) -> list[dict]:
+        """The rows of the directory @run."""
+        return [{**one, "condition": f"{one['condition']}, {cpus} CPUs"}
+                for one in filemap.instruction_rows(run, (filemap.DELETED_FILE,))]
+
+    return replace(insns.measurement(filemap.MOUNT + filemap.DELETIONS, rows), name=f"instructions, {cpus} CPUs", icount=False, cpus=cpus,
+                   sides=("baseline", "patched"))
+
+
 MEASUREMENTS = [
     Measurement("writes to the reference count", "trace", COUNTERS, filemap.counter_rows),
     *filemap.MEASUREMENTS[1:],
+    *(removals(cpus) for cpus in (2, 16)),
 ]

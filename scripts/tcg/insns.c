@@ -17,11 +17,12 @@
  *   sections  a list of [operation, address, instructions], one for each time
  *             that the lock was held: from 0, where it began, how long
  *
- * Whatever the CPU does between the marks counts, whoever does it: interrupts and
+ * Whatever a CPU does between the marks counts, whoever does it: interrupts and
  * other tasks as well as the program. An iteration of a string instruction is an
  * instruction here, as it is for -icount.
  *
- * For a guest of one CPU, so nothing here is locked and nobody waits for a lock. An
+ * For CPUs that one thread runs by turns, as for -icount, so nothing here is locked.
+ * Times that locks are held are for one CPU, so that nobody waits for a lock. An
  * error ends QEMU, with a word on standard error.
  */
 #include <errno.h>
@@ -246,8 +247,8 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 		fputs("insns: cannot write out=FILE\n", stderr);
 		return 1;
 	}
-	if (!info->system_emulation || info->system.max_vcpus != 1) {
-		fputs("insns: this is for a whole system of one CPU\n", stderr);
+	if (!info->system_emulation || (info->system.max_vcpus != 1 && (lock || begins.nr))) {
+		fputs("insns: this is for a whole system, and locks are for one of one CPU\n", stderr);
 		return 1;
 	}
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);

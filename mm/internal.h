@@ -626,6 +626,8 @@ unsigned find_get_entries(struct address_space *mapping, pgoff_t *start,
 int truncate_inode_folio(struct address_space *mapping, struct folio *folio);
 bool page_guard_held(const struct page *page, unsigned int order);
 void folios_wait_unguarded(struct folio **folios, unsigned int nr);
+long remove_mapping_guarded(struct address_space *mapping, struct folio *folio,
+			    bool *guarded);
 bool folio_try_mark_accessed(struct folio *folio);
 size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
 			    loff_t prev, struct iov_iter *iter);

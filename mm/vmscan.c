@@ -806,7 +806,18 @@ cannot_free:
  */
 long remove_mapping(struct address_space *mapping, struct folio *folio)
 {
-	if (__remove_mapping(mapping, folio, false, NULL, NULL)) {
+	return remove_mapping_guarded(mapping, folio, NULL);
+}
+
+/*
+ * As remove_mapping().  With @guarded, the folio is removed even if it is
+ * guarded, and if *@guarded gets set, folios_wait_unguarded() has to be called
+ * before the caller drops its reference.
+ */
+long remove_mapping_guarded(struct address_space *mapping, struct folio *folio,
+			    bool *guarded)
+{
+	if (__remove_mapping(mapping, folio, false, NULL, guarded)) {
 		/*
 		 * Unfreezing the refcount with 1 effectively
 		 * drops the pagecache ref for us without requiring another

@@ -53,16 +53,17 @@ for fs in {' '.join(COUNTED_SYSTEMS)}; do
 done
 """
 INSTRUCTION_SYSTEMS = ("ext4", "xfs", "tmpfs")
-DELETED_FILE = "deleted.json"
-COUNTED_FILES = (*(f"{fs}.json" for fs in INSTRUCTION_SYSTEMS), DELETED_FILE)
+# In the order in which they are written.
+DELETED_FILES = ("ext4-deleted.json", "tmpfs-deleted.json")
+COUNTED_FILES = (*(f"{fs}.json" for fs in INSTRUCTION_SYSTEMS), *DELETED_FILES)
 # Those that let go of cached pages, so that a read can miss.
 DROPPING_SYSTEMS = ("ext4", "xfs")
 # Of files that nobody has read from the cache, and of others.
 DELETIONS = f"""
-for how in truncate dontneed; do
+for how in 'ext4 --delete=truncate' 'ext4 --delete=dontneed' 'tmpfs --delete=truncate'; do
 	for heat in 0 1; do
-		{BENCH} --dir /tmp/ext4 --delete=$how --heat $heat --file-size {SMALL},{LARGE} \\
-			--count {DELETED} --json >> {DELETED_FILE}
+		{BENCH} --dir /tmp/$how --heat $heat --file-size {SMALL},{LARGE} --count {DELETED} --json \\
+			>> ${{how%% *}}-deleted.json
 	done
 done
 """
@@ -125,10 +126,11 @@ def instruction_rows(run: Path, names: tuple[str, ...] = COUNTED_FILES) -> list[
     ran into the files @names of @run."""
     rows = []
     for name, result, window in insns.windows(run, *names):
-        if name == DELETED_FILE:
+        if name in DELETED_FILES:
             pages = result["file_size"] / SMALL
             rows.append(insns.sampled("insn_per_delete", "instructions per page",
-                                      f"{result['op']}, file of {size_name(result['file_size'])}"
+                                      ("tmpfs " if name.startswith("tmpfs") else "")
+                                      + f"{result['op']}, file of {size_name(result['file_size'])}"
                                       + (", read before" if result["heat"] else ""),
                                       [count / pages for count in window["ops"]]))
         elif result["size"] <= max(result["file_size"], SMALL):

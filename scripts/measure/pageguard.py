@@ -38,7 +38,7 @@ def removals(cpus: int) -> Measurement:
     def rows(run: Path) -> list[dict]:
         """The rows of the directory @run."""
         return [{**one, "condition": f"{one['condition']}, {cpus} CPUs"}
-                for one in filemap.instruction_rows(run, (filemap.DELETED_FILE,))]
+                for one in filemap.instruction_rows(run, filemap.DELETED_FILES)]
 
     return replace(insns.measurement(filemap.MOUNT + filemap.DELETIONS, rows), name=f"instructions, {cpus} CPUs", icount=False, cpus=cpus,
                    sides=("baseline", "patched"))

@@ -392,27 +392,33 @@ static void filemap_free_folio(const struct address_space *mapping,
  */
 void filemap_remove_folio(struct folio *folio)
 {
+	bool guarded = false;
+
+	filemap_remove_folio_guarded(folio, &guarded);
+	if (guarded)
+		folios_wait_unguarded(&folio, 1);
+}
+
+/*
+ * As filemap_remove_folio().  If *@guarded gets set, folios_wait_unguarded() has
+ * to be called before the caller drops its reference.
+ */
+void filemap_remove_folio_guarded(struct folio *folio, bool *guarded)
+{
 	struct address_space *mapping = folio->mapping;
-	void (*free_folio)(struct folio *folio);
-	bool guarded;
 
 	BUG_ON(!folio_test_locked(folio));
 	spin_lock(&mapping->host->i_lock);
 	xa_lock_irq(&mapping->i_pages);
-	guarded = mapping_guarded(mapping);
+	if (mapping_guarded(mapping))
+		*guarded = true;
 	__filemap_remove_folio(folio, NULL);
 	xa_unlock_irq(&mapping->i_pages);
 	if (mapping_shrinkable(mapping))
 		inode_lru_list_add(mapping->host);
-	/* Who has no reference to the inode may lose it from here on. */
-	free_folio = mapping->a_ops->free_folio;
 	spin_unlock(&mapping->host->i_lock);
 
-	if (guarded)
-		folios_wait_unguarded(&folio, 1);
-	if (free_folio)
-		free_folio(folio);
-	folio_put_refs(folio, folio_nr_pages(folio));
+	filemap_free_folio(mapping, folio);
 }
 
 /*

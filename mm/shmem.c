@@ -1148,6 +1148,8 @@ static void shmem_undo_range(struct inode *inode, loff_t lstart, uoff_t lend,
 	index = start;
 	while (index < end && find_lock_entries(mapping, &index, end - 1,
 			&fbatch, indices)) {
+		bool guarded = false;
+
 		for (i = 0; i < folio_batch_count(&fbatch); i++) {
 			folio = fbatch.folios[i];
 
@@ -1160,10 +1162,13 @@ static void shmem_undo_range(struct inode *inode, loff_t lstart, uoff_t lend,
 			}
 
 			if (!unfalloc || !folio_test_uptodate(folio))
-				truncate_inode_folio(mapping, folio);
+				truncate_folio_guarded(folio, &guarded);
 			folio_unlock(folio);
 		}
 		folio_batch_remove_exceptionals(&fbatch);
+		if (guarded)
+			folios_wait_unguarded(fbatch.folios,
+					      folio_batch_count(&fbatch));
 		folio_batch_release(&fbatch);
 		cond_resched_tasks_rcu_qs();
 	}

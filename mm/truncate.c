@@ -177,6 +177,16 @@ int truncate_inode_folio(struct address_space *mapping, struct folio *folio)
 	return 0;
 }
 
+/*
+ * As truncate_inode_folio(), of a folio that is in the page cache; @guarded: see
+ * filemap_remove_folio_guarded().
+ */
+void truncate_folio_guarded(struct folio *folio, bool *guarded)
+{
+	truncate_cleanup_folio(folio);
+	filemap_remove_folio_guarded(folio, guarded);
+}
+
 static int folio_split_or_unmap(struct folio *folio, struct page *split_at,
 				    unsigned long min_order)
 {

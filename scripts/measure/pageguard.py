@@ -40,8 +40,8 @@ def removals(cpus: int) -> Measurement:
         return [{**one, "condition": f"{one['condition']}, {cpus} CPUs"}
                 for one in filemap.instruction_rows(run, filemap.DELETED_FILES)]
 
-    return replace(insns.measurement(filemap.MOUNT + filemap.DELETIONS, rows), name=f"instructions, {cpus} CPUs", icount=False, cpus=cpus,
-                   sides=("baseline", "patched"))
+    counted = insns.measurement(filemap.MOUNT + filemap.DELETIONS, rows)
+    return replace(counted, name=f"instructions, {cpus} CPUs", icount=False, cpus=cpus, sides=("baseline", "patched"))
 
 
 MEASUREMENTS = [

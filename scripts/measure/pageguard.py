@@ -31,6 +31,7 @@ for fs in {' '.join(filemap.COUNTED_SYSTEMS)}; do
 done
 """
 
+
 def removals(cpus: int) -> Measurement:
     """insn_per_delete in a guest of @cpus: who removes pages looks at the guards
     of all of them.  The plugin counts what they all execute, but the others are

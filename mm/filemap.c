@@ -237,10 +237,12 @@ static inline void folio_guard_hold(struct folio_guard *guard,
  *   mappings that had AS_GUARDED then.
  * @nr: How many there are.
  *
- * Call this before the references of the page cache are put, or if the folios
- * are frozen, before they are freed: this is (B), and the look at the guards,
- * see folio_guards.  Who has a guard copies up to a page with preemption and
- * page faults off, so this takes no longer than to spin for a lock.
+ * Call this before you drop your own reference, which may be the last one once
+ * the page cache has dropped its references, or if the folios are frozen, before
+ * they are freed: this is (B), and the look at the guards, see folio_guards.
+ * Who has a guard copies up to a page with preemption and page faults off, so
+ * this takes no longer than to spin for a lock.  Folios that are still in
+ * i_pages must not be among @folios: these are guarded again and again.
  *
  * Context: Task context, without a lock that an interrupt may take.  A CPU that
  * has a guard does not get here.
@@ -401,7 +403,8 @@ void filemap_remove_folio(struct folio *folio)
 
 /*
  * As filemap_remove_folio().  If *@guarded gets set, folios_wait_unguarded() has
- * to be called before the caller drops its reference.
+ * to be called before the caller drops its reference.  The data may still be read
+ * when ->free_folio() is called, which must not change them then.
  */
 void filemap_remove_folio_guarded(struct folio *folio, bool *guarded)
 {

@@ -1148,6 +1148,7 @@ static void shmem_undo_range(struct inode *inode, loff_t lstart, uoff_t lend,
 	index = start;
 	while (index < end && find_lock_entries(mapping, &index, end - 1,
 			&fbatch, indices)) {
+		unsigned int removed = 0;
 		bool guarded = false;
 
 		for (i = 0; i < folio_batch_count(&fbatch); i++) {
@@ -1161,14 +1162,17 @@ static void shmem_undo_range(struct inode *inode, loff_t lstart, uoff_t lend,
 				continue;
 			}
 
-			if (!unfalloc || !folio_test_uptodate(folio))
+			if (!unfalloc || !folio_test_uptodate(folio)) {
 				truncate_folio_guarded(folio, &guarded);
+				/* To the front: only these are waited for. */
+				swap(fbatch.folios[removed], fbatch.folios[i]);
+				removed++;
+			}
 			folio_unlock(folio);
 		}
-		folio_batch_remove_exceptionals(&fbatch);
 		if (guarded)
-			folios_wait_unguarded(fbatch.folios,
-					      folio_batch_count(&fbatch));
+			folios_wait_unguarded(fbatch.folios, removed);
+		folio_batch_remove_exceptionals(&fbatch);
 		folio_batch_release(&fbatch);
 		cond_resched_tasks_rcu_qs();
 	}

@@ -853,6 +853,7 @@ static void victim_fill(const struct victim *victim)
 			write_at(victim->fd, victim->page, len, pos);
 		}
 	}
+	file_heat(victim->fd, victim->file_size);
 }
 
 static void victim_make(struct victim *victim, __u64 file_size)
@@ -960,13 +961,11 @@ static void run_delete(__u64 file_size)
 	if (cfg.pin)
 		bench_pin(0);
 	victim_make(&victim, file_size);
-	file_heat(victim.fd, file_size);
 
 	/* As many pages as there would be reads, but once at least */
 	for (i = 0; i < cfg.warmup; i += victim.pages) {
 		delete_once(&victim, false, &ns);
 		victim_fill(&victim);
-		file_heat(victim.fd, file_size);
 	}
 	MARK(MARK_OPEN);
 	deadline = bench_now() + (__u64)(cfg.seconds * BENCH_NSEC);
@@ -979,7 +978,6 @@ static void run_delete(__u64 file_size)
 		if (cfg.count ? rounds >= cfg.count : rounds && bench_now() >= deadline)
 			break;
 		victim_fill(&victim);
-		file_heat(victim.fd, file_size);
 	}
 	MARK(MARK_CLOSE);
 

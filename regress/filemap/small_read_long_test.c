@@ -2410,6 +2410,107 @@ TEST_F_TIMEOUT(small_read, shared_position, LONG_TIMEOUT)
 	free(claims);
 }
 
+#define SMALL_FS		64	/* pages */
+#define OVERLAPS		20U
+#define MAX_ROUNDS		5000
+
+struct pounder {
+	const struct file *f;
+	unsigned long reads;
+	const char *wrong;
+	bool stop;
+};
+
+/* Read those pages that have data, which is every eighth one */
+static void *pound(void *arg)
+{
+	unsigned char *buf = malloc(psz);
+	struct pounder *p = arg;
+	off_t pos = 0;
+
+	while (buf && !p->wrong && !__atomic_load_n(&p->stop, __ATOMIC_RELAXED)) {
+		if (pread(p->f->fd, buf, psz, pos) != psz)
+			p->wrong = "a count";
+		else if (memcmp(buf, p->f->data + pos, psz))
+			p->wrong = "data";
+		pos = (pos + 8 * psz) % p->f->size;
+		__atomic_fetch_add(&p->reads, 1, __ATOMIC_RELAXED);
+	}
+	if (!buf)
+		p->wrong = "no memory";
+	free(buf);
+	return NULL;
+}
+
+FIXTURE(small_fs)
+{
+	struct fs fs;
+	struct file f;
+};
+
+FIXTURE_SETUP(small_fs)
+{
+	const struct fs *below = &fs_table[FS_TMPFS];
+	struct fs *fs = &self->fs;
+	char opts[64];
+
+	if (below->why[0])
+		SKIP(return, "%s", below->why);
+	snprintf(fs->dir, sizeof(fs->dir), "%s", below->dir);
+	snprintf(opts, sizeof(opts), "size=%zd,huge=never", SMALL_FS * psz);
+	ASSERT_EQ(0, mount("tmpfs", fs->dir, "tmpfs", 0, opts));
+	file_open(_metadata, &self->f, fs, "file");
+}
+
+FIXTURE_TEARDOWN(small_fs)
+{
+	umount2(self->fs.dir, MNT_DETACH);
+}
+
+/*
+ * fallocate() of tmpfs which runs out of space removes what it has added, and
+ * only that, also while others read what was there before.
+ */
+TEST_F_TIMEOUT(small_fs, failed_fallocate, LONG_TIMEOUT)
+{
+	struct pounder p = { .f = &self->f };
+	unsigned long before, rounds;
+	unsigned int overlaps = 0;
+	struct file *f = &self->f;
+	struct stat st, now;
+	struct file other;
+	pthread_t thread;
+	off_t pos;
+
+	file_open(_metadata, &other, &self->fs, "other");
+	file_write(_metadata, &other, 0, SMALL_FS / 4 * psz, 2);
+	for (pos = 0; pos < SMALL_FS * psz; pos += 8 * psz)
+		file_write(_metadata, f, pos, psz, 1);
+	file_truncate(_metadata, f, SMALL_FS * psz);
+	ASSERT_EQ(0, fstat(f->fd, &st));
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, pound, &p));
+	for (rounds = 0; rounds < MAX_ROUNDS && overlaps < OVERLAPS; rounds++) {
+		before = __atomic_load_n(&p.reads, __ATOMIC_RELAXED);
+		ASSERT_EQ(-1, fallocate(f->fd, 0, 0, f->size));
+		ASSERT_EQ(ENOSPC, errno);
+		if (__atomic_load_n(&p.reads, __ATOMIC_RELAXED) > before + 1)
+			overlaps++;
+		ASSERT_EQ(0, fstat(f->fd, &now));
+		ASSERT_EQ(st.st_blocks, now.st_blocks);
+		ASSERT_EQ(SMALL_FS / 8, nr_cached(_metadata, f->fd, f->size));
+	}
+	__atomic_store_n(&p.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_EQ(NULL, p.wrong) {
+		TH_LOG("%s of a read is wrong", p.wrong);
+	}
+	ASSERT_EQ(OVERLAPS, overlaps) {
+		TH_LOG("the thread read in %u of %lu rounds only", overlaps, rounds);
+	}
+	check_all(_metadata, f, 600);
+}
+
 /*
  * Reclaim
  *

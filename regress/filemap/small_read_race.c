@@ -985,9 +985,8 @@ static int round_compact(struct race *race, struct actor *a, int arg)
 	(void)arg;
 	/* Without free pages between them, pages have nowhere to move to. */
 	pick_range(race, a, min(psz, SPAN), &pos, &len);
-	fdatasync(race->fd);
-	if (posix_fadvise(race->fd, pos, len, POSIX_FADV_DONTNEED) ||
-	    pwrite(race->compact_fd, "1", 1, 0) != 1)
+	evict(race, pos, len);
+	if (pwrite(race->compact_fd, "1", 1, 0) != 1)
 		return -errno;
 	reuse(a);
 	ADD(&race->effect, event_count("pgmigrate_success") - before);

@@ -105,6 +105,12 @@ def condition(fs: str, result: dict) -> str:
     return " ".join(words)
 
 
+def beyond(result: dict) -> bool:
+    """Whether @result is of reads of more than a small file has: a row of that
+    name is of the large one."""
+    return result["size"] > max(result["file_size"], SMALL)
+
+
 def counter_rows(run: Path) -> list[dict]:
     """How often a pread changes the reference count of a folio."""
     rows = []
@@ -114,6 +120,8 @@ def counter_rows(run: Path) -> list[dict]:
             raise Failure(f"{run} has {len(parts)} marks of {len(results)} runs on {fs}: look at the guest's output "
                           "there")
         for (_mark, part), result in zip(parts, results, strict=True):
+            if beyond(result):
+                continue
             writes = sum(event.name.startswith("page_ref_") for event in part)
             rows.append(row("refcount_writes", "per pread", condition(fs, result), "counter", writes / TRACED))
     if not any(one["value"] for one in rows):
@@ -133,7 +141,7 @@ def instruction_rows(run: Path, names: tuple[str, ...] = COUNTED_FILES) -> list[
                                       + f"{result['op']}, file of {size_name(result['file_size'])}"
                                       + (", read before" if result["heat"] else ""),
                                       [count / pages for count in window["ops"]]))
-        elif result["size"] <= max(result["file_size"], SMALL):
+        elif not beyond(result):
             # ext4 is what is meant where no file system is named.
             rows.append(insns.sampled("insn_per_pread", "instructions",
                                       condition(Path(name).stem, result).removeprefix("ext4 "), window["ops"]))

@@ -27,12 +27,8 @@ OTHERS = ("ipc/pipeio", "mem/mmapstress", "mem/mtest05", "mem/mtest06", "mem/mte
 # Its lists of tests; a test that is in several has the arguments of the first.
 LISTS = ("syscalls", "mm", "syscalls-ipc", "containers")
 # Tests that are left out: they were seen not to end within minutes under User-Mode
-# Linux, for which each of them is much work, or fail where its kernel lacks what
-# they need, since they do not ask for it.
+# Linux, for which each of them is much work.
 LEFT_OUT = {
-    "clone09": "needs IPv4",
-    "waitid10": "needs core dumps",
-    "waitpid01": "needs core dumps",
     "fork14": "forks 16394 times, with up to 16 TB mapped",
     "mmap16": "fills a file system ten times, block by block, beside a map that has to get SIGBUS",
     "mtest01": "fills 80 % of the memory",

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, zip_longest
 from pathlib import Path
 
-from results import change, worse
+from stats import LOSS
+
+from results import change, compared, worse
 
 MOST = 25               # rows of a figure
 # The change in per cent that repeats, by evidence, of rows without an interval
 # of their own: instructions differ by ticks that fall into what is counted.
-REPEATS = {"counter": 0, "icount": 0.5}
+REPEATS = {"counter": 0, "icount": 0.5, "lines": 0}
 SCALE = (-100, 150)     # per cent; what is beyond stands at the edge
 
 
@@ -25,18 +27,20 @@ def number(value: float) -> str:
 
 
 def chosen(rows: list[dict]) -> list[dict]:
-    """Those of @rows that the figure shows, in order: of each metric in turn the
-    row that moved most, better or worse, until there are MOST."""
-    rows = [row for row in rows if change(row) is not None and (row["evidence"] in REPEATS or "statistics" in row)]
+    """Those of @rows that the figure shows, in order, MOST at most: what was found
+    to be slower, the row of each metric that got worst, and then of each metric in
+    turn the row that moved most.  What did not move is left out, and what is not to
+    be compared()."""
+    rows = [row for row in rows if change(row) and compared(row)
+            and (row["evidence"] in REPEATS or "statistics" in row)]
     queues = {}
     for row in sorted(rows, key=lambda row: -abs(change(row))):
         queues.setdefault(row["metric"], []).append(row)
-    picked = []
-    while len(picked) < MOST and any(queues.values()):
-        for queue in queues.values():
-            if queue and len(picked) < MOST:
-                picked.append(queue.pop(0))
-    return [row for row in rows if any(row is one for one in picked)]
+    picked = [row for row in rows if row.get("statistics", {}).get("verdict") == LOSS]
+    picked += [max(queue, key=worse) for queue in queues.values()]
+    picked += [row for turn in zip_longest(*queues.values()) for row in turn if row]
+    shown = list({id(row): row for row in picked}.values())[:MOST]
+    return [row for row in rows if any(row is one for one in shown)]
 
 
 def colour(row: dict) -> str:

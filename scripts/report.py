@@ -19,7 +19,7 @@ from process import Failure, say
 from stats import GAIN, LOSS, NO_DIFFERENCE
 from suite.table import section as table_of_suites
 
-from results import EVIDENCE, change, fresh, newest, read_summary, worse
+from results import EVIDENCE, change, compared, fresh, newest, read_summary, worse
 
 CONDITIONS = {
     "counter": "Exact counts on the `trace` kernel (2 virtual CPUs): from upstream tracepoints, or of what completes "
@@ -119,7 +119,8 @@ def details(rows: list[dict]) -> list[str]:
 
 def headline(topic: Topic, rows: list[dict], state: str) -> str:
     """The line of @topic in the table of HEADS, from its @rows; @state says of
-    which series they are."""
+    which series they are.  Worst are the row that got worst, and of those that were
+    found to be slower the slowest."""
     first = next((row for row in rows if row["metric"] == topic.metric), None)
     leaves = f"`{topic.metric}`, {first['condition']}" if first else ""
     values = " → ".join(number(first["values"].get(side, 0)) for side in ("baseline", "patched")) if first else ""
@@ -131,13 +132,17 @@ def headline(topic: Topic, rows: list[dict], state: str) -> str:
         (GAIN, "better"), (LOSS, "worse"), (NO_DIFFERENCE, "without a difference")) if one in verdicts)
     ratios = [one["ratio"] for one in timed if one["verdict"] != NO_DIFFERENCE]
     # Less than a line moves with the timer.
-    worst = max((row for row in rows if row["evidence"] != "lines"
-                 or abs(row["values"]["patched"] - row["values"]["baseline"]) >= 1), key=worse, default=None)
+    lasting = [row for row in rows if compared(row) and (
+        row["evidence"] != "lines" or abs(row["values"]["patched"] - row["values"]["baseline"]) >= 1)]
+    worst = [max(some, key=worse) for some in (
+        lasting,
+        [row for row in rows if row.get("statistics", {}).get("verdict") == LOSS]) if some]
+    bad = dict.fromkeys(f"`{row['metric']}`, {row['condition']}: {moved(row)}" for row in worst if worse(row) > 0)
     return "| " + " | ".join((
         topic.name, leaves, values,
         f"{percent(min(taken))} to {percent(max(taken))}" if taken else "",
         f"{said} ({min(ratios):.2f} to {max(ratios):.2f})" if ratios else said,
-        f"`{worst['metric']}`, {worst['condition']}: {moved(worst)}" if worst and worse(worst) > 0 else "none",
+        "; ".join(bad) or "none",
         state)) + " |"
 
 

@@ -71,6 +71,12 @@ def worse(row: dict) -> float:
     return -moved if more_is_better(row["unit"]) else moved
 
 
+def compared(row: dict) -> bool:
+    """Whether two kernels are to be compared by @row: not by the mean of shared
+    lines, which has what timers and other tasks touch."""
+    return not row["metric"].endswith("_mean")
+
+
 def newest(base: Base, topic: Topic) -> Path | None:
     """The newest results directory of @base that has @topic, or None."""
     found = sorted((ROOT / "results" / base.name).glob(f"*/environment-{topic.name}.json"))

@@ -120,13 +120,25 @@ class Dots(Case):
 
     def test_chosen(self):
         """Of each metric what moved most, better or worse, in the report's
-        order; not what has no baseline or no repetition."""
+        order; not what has no baseline, did not move, or is not to be compared."""
         rows = [cell("a", str(nth), baseline=100, patched=100 + nth) for nth in range(40)]
-        rows += [cell("b", "worse", baseline=1, patched=3), cell("b", "new", patched=3),
-                 {**cell("c", "once", baseline=1, patched=9), "evidence": "timed"}]
+        rows += [cell("b", "worse", baseline=1, patched=3), cell("b", "new", patched=3), cell("c", "same", baseline=1,
+                 patched=1), {**cell("lines_mean", "all", baseline=1, patched=9), "evidence": "lines"},
+                 {**cell("d", "once", baseline=1, patched=9), "evidence": "timed"}]
         found = dots.chosen(rows)
         self.assertEqual(len(found), dots.MOST)
         self.assertEqual([row["condition"] for row in found], [*map(str, range(16, 40)), "worse"])
+
+    def test_losses(self):
+        """What got worse is there, however much more the others gained."""
+        rows = [cell("a", str(nth), baseline=100, patched=nth) for nth in range(40)]
+        rows.append(cell("a", "worse", baseline=100, patched=101))
+        rows += [{**cell("rate", verdict, baseline=100, patched=99), "unit": "op/s", "evidence": "timed-uml",
+                  "statistics": {"verdict": verdict}} for verdict in ("loss", "no difference seen")]
+        found = [row["condition"] for row in dots.chosen(rows)]
+        self.assertIn("worse", found)
+        self.assertIn("loss", found)
+        self.assertEqual(len(found), dots.MOST)
 
     def test_colour(self):
         """Better, worse, and what does not repeat are told apart."""
@@ -189,12 +201,15 @@ class Write(Case):
         line = report.headline(topic, self.rows, "")
         self.assertIn("| 2 better, 1 worse, 1 without a difference (0.80 to 2.50) |", line)
         self.assertIn("| `throughput`, 0.8: -20.0 % |", line)
+        self.rows.append(cell("allocs", "1B", baseline=1, patched=9))
+        self.assertIn("| `allocs`, 1B: +800.0 %; `throughput`, 0.8: -20.0 % |", report.headline(topic, self.rows, ""))
 
     def test_worst_line(self):
         """A part of a cache line is not the worst row, however large a part of
-        next to nothing it is; a line is."""
+        next to nothing it is, nor is a mean of lines; a line is."""
         topic = Topic("pipe", "", "pipe", "allocs_under_mutex")
         self.rows.append({**cell("shared_lines", "few", baseline=0.01, patched=0.9), "evidence": "lines"})
+        self.rows.append({**cell("shared_lines_mean", "all", baseline=1, patched=9), "evidence": "lines"})
         self.assertIn("| `insn_per_pair`, 4KiB: +2.5 % |", report.headline(topic, self.rows, ""))
         self.rows.append({**cell("shared_lines", "many", baseline=10, patched=11), "evidence": "lines"})
         self.assertIn("| `shared_lines`, many: +10.0 % |", report.headline(topic, self.rows, ""))

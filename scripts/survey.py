@@ -27,7 +27,8 @@ KALLSYMS = Path("/proc/kallsyms")
 # Seconds that bpftrace may take to begin and to end.
 PATIENCE = 120
 PAGE = 4096
-# The reads that the filemap series makes faster, in bytes.
+# The largest reads that filemap's series for 6.18 makes faster, in bytes; that for 7.3
+# is only there to compare with pageguard's, which is for a page.
 SMALL = 256
 # Below this part of a CPU's time, waiting is not worth a patch; above so many
 # operations a second, what each of them costs is.
@@ -124,17 +125,17 @@ def pid_verdict(maps: dict, seconds: float) -> str:
     return f"hardly: {what}"
 
 
-def filemap_verdict(maps: dict, seconds: float) -> str:
-    """Whether cached reads would gain: from small ones, most of all of files
-    that several CPUs read."""
+def cached_reads(maps: dict, seconds: float, small: dict, most: int) -> str:
+    """Whether cached reads would gain: from @small ones, by file and CPU, of up to
+    @most bytes, and most of all of files that several CPUs read."""
     if "@hits" not in maps:
         return "no: no read was answered from the page cache"
-    hits, small = total(maps["@hits"]), maps.get("@small", {})
+    hits = total(maps["@hits"])
     files: dict[str, list[float]] = {}
     for key, count in small.items():
         files.setdefault(key.rsplit(",", 1)[0], []).append(count)
     number, shared = total(small), sum(sum(cpus) for cpus in files.values() if len(cpus) > 1)
-    what = (f"{percent(number, hits)} of {hits / seconds:,.0f} reads a second that hit the page cache are of {SMALL} "
+    what = (f"{percent(number, hits)} of {hits / seconds:,.0f} reads a second that hit the page cache are of {most:,} "
             "bytes or less")
     if not number:
         return f"no: {what}, and the series changes only those"
@@ -142,6 +143,16 @@ def filemap_verdict(maps: dict, seconds: float) -> str:
     if number < MANY * seconds:
         return f"hardly: {what}; they are few"
     return f"yes: {what}" if shared >= number / 10 else f"a little: {what}; each takes fewer instructions"
+
+
+def filemap_verdict(maps: dict, seconds: float) -> str:
+    """Whether reads of up to SMALL bytes are there that would gain."""
+    return cached_reads(maps, seconds, maps.get("@small", {}), SMALL)
+
+
+def pageguard_verdict(maps: dict, seconds: float) -> str:
+    """Whether reads of up to a page are there that would gain."""
+    return cached_reads(maps, seconds, maps.get("@page", {}), PAGE)
 
 
 def fault_verdict(maps: dict, seconds: float) -> str:
@@ -157,12 +168,13 @@ def fault_verdict(maps: dict, seconds: float) -> str:
     return f"yes: {what}" if waited >= WAITING * seconds * 1e9 else f"hardly: {what}"
 
 
+CACHED = (Probe("filemap_read", "reads that hit the page cache"), Probe("shmem_read", "reads of tmpfs"))
 SURVEYS = {
     "pipe": Survey((Probe("pipe_write_size", "the sizes of writes to pipes"),
                     Probe("pipe_mutex", "who waits for pipe->mutex", "pipe_write_time")), pipe_verdict),
     "pid": Survey((Probe("pid_lock", "who waits for pidmap_lock", "pid_tasks"),), pid_verdict),
-    "filemap": Survey((Probe("filemap_read", "reads that hit the page cache"),
-                       Probe("shmem_read", "reads of tmpfs")), filemap_verdict),
+    "pageguard": Survey(CACHED, pageguard_verdict),
+    "filemap": Survey(CACHED, filemap_verdict),
     "fault": Survey((Probe("fault_retry", "page faults that come back"),), fault_verdict),
 }
 

@@ -36,9 +36,12 @@ else
 	survey pipe 'of a page or more, (and|but) the mutex is waited for' "${load[@]}"
 	survey pid '[1-9][0-9,]* tasks a second' \
 		kselftest/regress/pid/pid_alloc_bench --op vfork,thread --procs 4 --count 300
-	survey filemap '[1-9][0-9,]* reads a second that hit' \
-		kselftest/regress/filemap/small_read_bench --dir /tmp/survey --sizes 64,4K --threads 2 --count 2000
-	survey fault '[1-9][0-9,]* faults a second' \
+	for topic in filemap pageguard; do
+		survey $topic '[1-9][0-9]* % of [1-9][0-9,]* reads a second that hit' \
+			kselftest/regress/filemap/small_read_bench --dir /tmp/survey --sizes 64,4K --threads 2 \
+			--count 2000
+	done
+	survey fault '[1-9][0-9.,]* of [0-9.,]* faults a second' \
 		kselftest/regress/fault/fault_retry_bench --dir /tmp/survey --mode random --file-size 4M --seconds 2
 fi
 if ! command -v perf > /dev/null; then

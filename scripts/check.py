@@ -145,15 +145,15 @@ def tooling() -> list[Result]:
     return results
 
 
-def booted(image: Kernel, tests: Path, name: str, script: str, what: Run, by_turns: bool) -> Iterator[Result]:
+def booted(image: Kernel, tests: Path, name: str, script: str, what: Run, round_robin: bool) -> Iterator[Result]:
     """Boot @image and run @script, which leaves KTAP in the file ktap, beside
     the installed kselftests @tests and the tracing scripts.  What the KTAP has
-    and what the kernel's log says are the results; @by_turns is boot()'s."""
+    and what the kernel's log says are the results; @round_robin is boot()'s."""
     emulated = image.config not in GUESTS
     try:
         ran = boot(image, tests, "check-" + name.replace(":", "").replace(" ", "-"), script, name,
                    memory="2G" if emulated else "", timeout=what.budget.patience(),
-                   accel=accelerator(what.accel, image) if emulated else "", by_turns=by_turns)
+                   accel=accelerator(what.accel, image) if emulated else "", round_robin=round_robin)
     except Failure as err:
         yield Result("guest", FAILED, str(err))
         return
@@ -166,15 +166,15 @@ def booted(image: Kernel, tests: Path, name: str, script: str, what: Run, by_tur
         say(f"check: what the guest printed is in {ran.path}")
 
 
-def guest(image: Kernel, tests: Path, name: str, script: str, what: Run, by_turns: bool = False) -> list[Result]:
+def guest(image: Kernel, tests: Path, name: str, script: str, what: Run, round_robin: bool = False) -> list[Result]:
     """The results of booted(), each with @name before it, or those that are
     remembered of the same kernel, tests, script and emulator."""
     emulator = "" if image.config == UM.name else output("qemu-system-x86_64", "--version").splitlines()[0]
     trace = [path.read_text() for pattern in ("survey.py", "survey/*.bt", "trace/*")
              for path in sorted((ROOT / "scripts").glob(pattern))] if script == TOOLS else []
-    inputs = [str(RULES), image.path.name, tests.name, script, what.accel, emulator, str(by_turns), *trace]
+    inputs = [str(RULES), image.path.name, tests.name, script, what.accel, emulator, str(round_robin), *trace]
     return shown(replace(result, name=f"{name}: {result.name}")
-                 for result in memo.results(name, inputs, lambda: booted(image, tests, name, script, what, by_turns),
+                 for result in memo.results(name, inputs, lambda: booted(image, tests, name, script, what, round_robin),
                                          what.fresh))
 
 
@@ -205,7 +205,7 @@ def kselftest_guest(base: Base, repo: Path, revision: str, config: str, chosen: 
         script += "printf '%s\\n' " + " ".join(only) + " > kselftest/kselftest-list.txt\n"
     results = guest(image, tests, name, script + KSELFTESTS, what)
     if tools:
-        results += guest(image, tests, f"{before}tools", TOOLS, what, by_turns=True)
+        results += guest(image, tests, f"{before}tools", TOOLS, what, round_robin=True)
     return results
 
 

@@ -52,7 +52,7 @@ def first(name: str, sources: list[tuple[str, Path, str]]) -> Path:
             continue
         if checksum and sha256(part) != checksum:
             part.unlink()
-            answers.append(f"{path.name} has another checksum than the one that is expected, and was removed")
+            answers.append(f"checksum mismatch of {path.name}, which was removed")
             continue
         part.rename(path)
         return path

@@ -61,13 +61,13 @@ def decode(image: Kernel, ran: Ran) -> Path:
 
 
 def boot(image: Kernel, tests: Path, name: str, script: str, label: str, cpus: int = 2, memory: str = "",
-         timeout: float = 900, accel: str = "tcg", icount: bool = False, by_turns: bool = False,
+         timeout: float = 900, accel: str = "tcg", icount: bool = False, round_robin: bool = False,
          plugin: Callable[[Kernel, Path], str] | None = None) -> Ran:
     """Boot @image in the guest of its architecture, in a new run directory
     called @name that has the installed kselftests @tests in kselftest/, the
     checks of the tracing tools in trace/, and scripts/, and run @script there:
     bash, but on arm64 busybox's sh.  @memory: as the guest's kind has it, or
-    nothing for its default; @accel, @icount and @by_turns are qemu.boot()'s;
+    nothing for its default; @accel, @icount and @round_robin are qemu.boot()'s;
     @plugin: what gives QEMU's -plugin, of the kernel and the run directory (x86-64
     under TCG; see plugin.py); @timeout: seconds.  Where the log has reports, it is there with
     source lines, too.  Raises Failure as watch() does."""
@@ -83,7 +83,7 @@ def boot(image: Kernel, tests: Path, name: str, script: str, label: str, cpus: i
     elif target == UM:
         ran = um.boot(image, run_dir, script, **options)
     else:
-        ran = qemu.boot(image, run_dir, script, accel=accel, icount=icount, by_turns=by_turns,
+        ran = qemu.boot(image, run_dir, script, accel=accel, icount=icount, round_robin=round_robin,
                         plugin=plugin(image, run_dir) if plugin else "", **options)
     if ran.reports():
         say(f"guest: {label}: {decode(image, ran)} has its report with source lines")

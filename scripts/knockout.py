@@ -76,7 +76,7 @@ def judge(case: Case, text: str) -> Result:
         return Result(case.name, SKIPPED, "all tests are skipped")
     if case.fails:
         return Result(case.name, PASSED if failed else FAILED,
-                      f"fails: {', '.join(failed)}" if failed else "no test noticed")
+                      f"fails: {', '.join(failed)}" if failed else "expected a failure, but every test passed")
     return Result(case.name, FAILED if failed else PASSED, ", ".join(failed))
 
 

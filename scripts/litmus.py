@@ -105,7 +105,7 @@ def herd7() -> list[str] | str:
             try:
                 provide(root)
             except Failure as err:
-                return f"{wanted}, and Debian's is not to be had: {' '.join(str(err).split())}"
+                return f"{wanted}, and Debian's package could not be downloaded: {' '.join(str(err).split())}"
     return private(root)
 
 

@@ -168,7 +168,7 @@ def main() -> None:
     if not args.kdir:
         say("mail: no KDIR=, so the cover letter names the tag and no base-commit")
     if not form.assisted_by:
-        say("mail: no ASSISTED_BY=, so no patch says what tools had a part in it; the tree's rules may ask for that")
+        say("mail: no ASSISTED_BY=, so no patch discloses the tools that were used; the tree's rules may ask for that")
     say(f"mail: {out}: read every line of it before you send it (Documentation/submitting.rst)")
 
 

@@ -46,7 +46,7 @@ def results(what: str, inputs: list[str], check: Callable[[], Iterator[Result]],
     known = [] if fresh else recall(path)
     if known:
         day = time.strftime("%Y-%m-%d", time.localtime(path.stat().st_mtime))
-        say(f"{what}: the {len(known)} results are as seen on {day}, from the same inputs (FRESH=1 runs it anyway)")
+        say(f"{what}: {len(known)} cached results of {day}, from the same inputs (FRESH=1 runs it anyway)")
         yield from known
         return
     if refusal:

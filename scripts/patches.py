@@ -81,5 +81,5 @@ def verify(base: Base, repository: Path, revision: str, what: str) -> None:
         if known:
             raise Failure(not_needed(known[0], base, known[1], what, "leave that patch out and apply the others "
                                      f"with 'git am', or give a tree of {base.tag} as it was released"))
-        raise Failure(f"{what} has another {wrong[0]} than {base.tag}: the patches are made for the "
+        raise Failure(f"{wrong[0]} of {what} differs from {base.tag}: the patches are made for the "
                       "release itself, so take your changes out of that file")

@@ -16,22 +16,21 @@ from install import search_path, tool
 from klog import reports
 from locks import cache, write_json
 from process import Failure, output, say
-from watch import NeverBegan, Ran, run_directory, watch
+from watch import BootFailed, Ran, run_directory, watch
 
-# What a kernel reports that ran into a breakpoint that it had taken back: under
-# TCG, one boot of 7.3.4 in ten did, or ended without a word, while the kernel
-# patched its code.  And what KASAN reports of the first interrupt that a CPU
+# The signature of TCG's stale-breakpoint crash: one boot of 7.3.4 in ten ended in
+# it, or without a word, while the kernel patched its code.  And what KASAN reports of the first interrupt that a CPU
 # takes, where TCG is so slow that its own memory has no shadow yet.  BOOTS is how
 # often a guest is booted that dies of the first before it comes to its script, or
 # that reports the second before it has an init.
-STALE = "Oops: int3"
+STALE_INT3 = "Oops: int3"
 EARLY = "KASAN: wild-memory-access in rcu_is_watching"
 INIT = " as init process"
 BOOTS = 3
 
 
 def vng(kernel: Path, run_dir: Path, command: str, cpus: int, memory: str, accel: str,
-        icount: bool, by_turns: bool, plugin: str = "") -> list[str]:
+        icount: bool, round_robin: bool, plugin: str = "") -> list[str]:
     """The command line that boots @kernel and runs @command in it; the rest is
     as boot() has it."""
     argv = [str(tool("vng")), "-v", "--run", str(kernel), "--force-9p", "--disable-monitor",
@@ -44,7 +43,7 @@ def vng(kernel: Path, run_dir: Path, command: str, cpus: int, memory: str, accel
         # One instruction is one nanosecond of the guest's clocks, and idle
         # time passes at once.
         options.append("-icount shift=0,sleep=off")
-    elif by_turns and accel == "tcg":
+    elif round_robin and accel == "tcg":
         options.append("-accel tcg,thread=single")
     if plugin:
         # vng gives its words to a shell.
@@ -55,19 +54,19 @@ def vng(kernel: Path, run_dir: Path, command: str, cpus: int, memory: str, accel
 
 
 def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str = "1G",
-         accel: str = "tcg", icount: bool = False, by_turns: bool = False, timeout: float = 900,
+         accel: str = "tcg", icount: bool = False, round_robin: bool = False, timeout: float = 900,
          label: str = "guest", plugin: str = "") -> Ran:
     """Boot @kernel and run the bash @script as root in /mnt, which is @run_dir.
 
     @cpus: virtual CPUs (icount takes one); @memory: QEMU's -m; @timeout:
-    seconds of wall time for boot and script together; @by_turns: under TCG,
+    seconds of wall time for boot and script together; @round_robin: under TCG,
     the virtual CPUs run by turns, not at once.  Tools that trace patch the
     kernel's code, and a virtual CPU that translates that code meanwhile may
     keep what it was; @plugin: the value of QEMU's -plugin, for which all @cpus
     run by turns under TCG, with instructions for a clock as icount has it: few
     timer ticks come between then, and a run repeats.
 
-    Under TCG, one that dies as it boots, of STALE or without a report in its
+    Under TCG, one that dies as it boots, of STALE_INT3 or without a report in its
     log, is booted again, and so is one with the report EARLY, BOOTS times in
     all; that is said, and the logs are kept as console-died-<n>.log.  Raises
     Failure with the kept log's path and last lines if the guest hangs, panics
@@ -77,7 +76,7 @@ def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str 
     # it has to be their standard output.
     links = "ln -sf /proc/self/fd/1 /dev/stdout; ln -sf /proc/self/fd/2 /dev/stderr"
     command = links + "; cd /mnt && { bash script.sh > output.log 2>&1 < /dev/null; echo $? > status; sync; }"
-    argv = vng(kernel.image, run_dir, command, 1 if icount else cpus, memory, accel, icount, by_turns, plugin)
+    argv = vng(kernel.image, run_dir, command, 1 if icount else cpus, memory, accel, icount, round_robin, plugin)
     env = {**os.environ, "PATH": search_path(), "TERM": "dumb"}
     for number in range(1, BOOTS + 1):
         last = number == BOOTS or accel != "tcg"
@@ -85,10 +84,10 @@ def boot(kernel: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str 
             ran = watch(argv, run_dir, script, timeout, label, env=env)
             if last or not reported_early(ran):
                 return ran
-        except NeverBegan as err:
+        except BootFailed as err:
             ran = Ran(None, run_dir)
             found = ran.reports()
-            if last or (found and STALE not in found[0] and not reported_early(ran)):
+            if last or (found and STALE_INT3 not in found[0] and not reported_early(ran)):
                 raise
             say(f"guest: {err}")
         kept = ran.console.rename(run_dir / f"console-died-{number}.log")

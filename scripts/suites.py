@@ -202,7 +202,7 @@ def side(suite: Suite, had: Had, programs: list[Program], image: Kernel, name: s
     known = [] if options.fresh else memo.recall(path)
     if known:
         day = time.strftime("%Y-%m-%d", time.localtime(path.stat().st_mtime))
-        say(f"{name}: the {len(known)} results are as seen on {day}, from the same inputs (FRESH=1 runs it anyway)")
+        say(f"{name}: {len(known)} cached results of {day}, from the same inputs (FRESH=1 runs it anyway)")
         return {result.name: result for result in known}
     found = guests(image, suite, had, programs, name, options)
     memo.keep(path, list(found.values()))

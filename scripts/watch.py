@@ -60,7 +60,7 @@ class Unfinished(Failure):
         self.ran = ran
 
 
-class NeverBegan(Unfinished):
+class BootFailed(Unfinished):
     """A guest that ended before it ran a line of its script."""
 
 
@@ -161,6 +161,6 @@ def watch(argv: list[str], run_dir: Path, script: str, timeout: float, label: st
     if stopped and done.output.exists():
         return done
     how = f"was killed by signal {-child.returncode}" if child.returncode < 0 else f"exited with {child.returncode}"
-    kind, when = (Unfinished, "ended") if done.output.exists() else (NeverBegan, "began")
+    kind, when = (Unfinished, "ended") if done.output.exists() else (BootFailed, "began")
     raise kind(f"{label} died before its script {when} ({Path(argv[0]).name} {how}); its log is {done.console} "
                f"and ends:\n{tail(done.console)}\n{tail(said, 5)}", done)

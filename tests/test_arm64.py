@@ -363,7 +363,7 @@ class Chosen(KernelCase):
         name, and the results."""
         seen = []
 
-        def one_guest(image, tests, name, _script, _what, by_turns=False):
+        def one_guest(image, tests, name, _script, _what, round_robin=False):
             seen.append((*image, tests, name))
             return [Result(name, PASSED)]
 

@@ -35,7 +35,7 @@ class Boot(Case):
     def test_beside(self):
         """The tests, the checks of tracing tools and the tooling are in the run's
         directory, and each kind of guest is given what it knows."""
-        for config, words in (("trace", {"accel", "icount", "by_turns", "plugin"}), ("um", set()), ("arm64", set())):
+        for config, words in (("trace", {"accel", "icount", "round_robin", "plugin"}), ("um", set()), ("arm64", set())):
             ran, given = self.boot(config, "nothing\n")
             self.assertEqual(set(given), {"cpus", "timeout", "label"} | words)
             self.assertTrue((ran.path / "kselftest/run_kselftest.sh").exists())

@@ -177,12 +177,12 @@ class Private(Case):
     def test_gone(self):
         """A package that no mirror has."""
         (self.pool / "libc6.deb").unlink()
-        self.refused("Debian's is not to be had", "libc6.deb", "404")
+        self.refused("Debian's package could not be downloaded", "libc6.deb", "404")
 
     def test_no_mirror(self):
         """A machine without apt."""
         with mock.patch.object(fetch, "mirrors", list):
-            self.refused("Debian's is not to be had", "no source is known")
+            self.refused("Debian's package could not be downloaded", "no source is known")
 
     def test_wrong_checksum(self):
         """Another file of the same name is not unpacked."""

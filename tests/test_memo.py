@@ -42,7 +42,7 @@ class Results(Case):
         os.utime(path, (86400 * 365, 86400 * 365))
         self.assertEqual(self.ask(BAD, "x"), GOOD)
         self.assertEqual(self.runs, 1)
-        for words in ("lint", "2 results", "1971-01-01", "FRESH=1"):
+        for words in ("lint", "2 cached results", "1971-01-01", "FRESH=1"):
             self.assertIn(words, self.said.getvalue())
 
     def test_other_inputs(self):

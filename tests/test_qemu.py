@@ -19,7 +19,7 @@ class CommandLine(Case):
         """The command line for a kernel and a run's directory."""
         with mock.patch.object(qemu, "tool", lambda name: Path("/venv/bin") / name):
             return qemu.vng(Path("/k/bzImage"), Path("/r"), "true", 2, "1G", more.get("accel", "kvm"),
-                             more.get("icount", False), more.get("by_turns", False), more.get("plugin"))
+                             more.get("icount", False), more.get("round_robin", False), more.get("plugin"))
 
     def test_accelerators(self):
         """KVM is only used where it was chosen, and icount only where asked."""
@@ -27,8 +27,8 @@ class CommandLine(Case):
         self.assertIn("--disable-kvm", self.vng(accel="tcg"))
         self.assertFalse([word for word in self.vng(accel="tcg") if "icount" in word])
         self.assertIn("--qemu-opts=-icount shift=0,sleep=off", self.vng(accel="tcg", icount=True))
-        self.assertIn("--qemu-opts=-accel tcg,thread=single", self.vng(accel="tcg", by_turns=True))
-        self.assertFalse([word for word in self.vng(by_turns=True) if "thread=" in word])
+        self.assertIn("--qemu-opts=-accel tcg,thread=single", self.vng(accel="tcg", round_robin=True))
+        self.assertFalse([word for word in self.vng(round_robin=True) if "thread=" in word])
         self.assertIn("/mnt=/r", self.vng())
 
     def test_plugin(self):
@@ -36,7 +36,7 @@ class CommandLine(Case):
         options are in one word, for a shell."""
         self.assertEqual([word for word in self.vng(accel="tcg", plugin="/c/a b.so,out=/r/x") if "opts" in word],
                          ["--qemu-opts=-icount shift=0,sleep=off -plugin '/c/a b.so,out=/r/x'"])
-        self.assertFalse([word for word in self.vng(accel="tcg", by_turns=True) if "plugin" in word])
+        self.assertFalse([word for word in self.vng(accel="tcg", round_robin=True) if "plugin" in word])
 
     def test_wanted(self):
         """tcg is not probed; kvm that does not work is a Failure, auto is not."""

@@ -76,5 +76,5 @@ class Watch(Case):
 
     def test_report_at_boot(self):
         """A guest that is ended before its script began has failed as such."""
-        with self.assertRaises(watch.NeverBegan):
+        with self.assertRaises(watch.BootFailed):
             self.watch("echo BUG: here >&2; sleep 60")

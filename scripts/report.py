@@ -16,7 +16,7 @@ from fetch import repository
 from install import need, tool
 from model import ROOT, Base, Topic, bases, reference, topics, with_series
 from process import Failure, say
-from stats import GAIN, LOSS, NO_DIFFERENCE
+from stats import GAIN, LOSS, NO_DIFFERENCE, narrow
 from suite.table import section as table_of_suites
 
 from results import EVIDENCE, change, compared, fresh, newest, read_summary, worse
@@ -36,7 +36,8 @@ CONDITIONS = {
     "timed-uml": "Operations within the kernel, which runs natively as a process of the host on 2 of its CPUs; "
                  "idle CPUs poll, and interrupts between CPUs do not cost system calls of the host, on both sides "
                  "alike. Medians over boots, ratio with a 95 % bootstrap interval, and the same of the baseline "
-                 "against itself (A/A). A gain or loss is clear of 1 and of A/A.",
+                 "against itself (A/A). A gain or loss is clear of 1 and of A/A. 'wide': the interval reaches further "
+                 "than 5 %, after as many boots as there may be.",
     "timed": "Median over boots, the boot being the unit of replication; ratio of medians with a 95 % "
              "bootstrap interval, and the same of the baseline against itself (A/A). A gain or loss is clear of 1 "
              "and of A/A.",
@@ -101,7 +102,8 @@ def table(rows: list[dict]) -> list[str]:
             found = row["statistics"]
             words += [f"{found['ratio']:.3f} [{found['interval'][0]:.3f}, {found['interval'][1]:.3f}]",
                       f"{found['noise ratio']:.3f} [{found['noise interval'][0]:.3f}, "
-                      f"{found['noise interval'][1]:.3f}]", found["verdict"]]
+                      f"{found['noise interval'][1]:.3f}]",
+                      found["verdict"] + ("" if narrow(found["interval"], found["ratio"]) else ", wide")]
         if means:
             words += sampled(row)
         lines.append("| " + " | ".join([*words, row["unit"]]) + " |")

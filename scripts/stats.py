@@ -35,11 +35,15 @@ def verdict(interval: tuple[float, float], noise: tuple[float, float], more: boo
     return NO_DIFFERENCE
 
 
+def narrow(interval: list[float] | tuple[float, float], ratio: float, width: float = 0.05) -> bool:
+    """Whether the @interval of @ratio reaches no further than @width of it to both
+    sides."""
+    return (interval[1] - interval[0]) / 2 <= width * ratio
+
+
 def precise(a: list[float], b: list[float], width: float = 0.05) -> bool:
-    """Whether the interval of the ratio of @b to @a reaches no further than
-    @width of it to both sides."""
-    low, high = ratio_interval(a, b, draws=1000)
-    return (high - low) / 2 <= width * median(b) / median(a)
+    """Whether the interval of the ratio of @b to @a is narrow()."""
+    return narrow(ratio_interval(a, b, draws=1000), median(b) / median(a), width)
 
 
 def compare(baseline: list[float], patched: list[float], again: list[float], more: bool) -> dict:

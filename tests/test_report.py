@@ -110,6 +110,8 @@ class Table(Case):
                                                  "A/A | verdict | unit |")
         self.assertEqual(report.table([one])[2], "| `ns` | 64KiB | 100 | 80 | -20.0 % | 0.800 [0.780, 0.825] | "
                                                  "1.001 [0.990, 1.010] | loss | pages |")
+        one["statistics"]["interval"] = [0.7, 0.9]
+        self.assertIn("| loss, wide |", report.table([one])[2])
         one["values"]["tree"] = 90
         one["statistics"]["others"] = {"tree": {"ratio": 0.9, "interval": [0.88, 0.92]}}
         self.assertIn("| 100 | 80 | 90, 0.900 [0.880, 0.920] | -20.0 % |", report.table([one])[2])

@@ -39,8 +39,8 @@ def chosen(rows: list[dict]) -> list[dict]:
     picked = [row for row in rows if row.get("statistics", {}).get("verdict") == LOSS]
     picked += [max(queue, key=worse) for queue in queues.values()]
     picked += [row for turn in zip_longest(*queues.values()) for row in turn if row]
-    shown = list({id(row): row for row in picked}.values())[:MOST]
-    return [row for row in rows if any(row is one for one in shown)]
+    shown = list(dict.fromkeys(map(id, picked)))[:MOST]
+    return [row for row in rows if id(row) in shown]
 
 
 def colour(row: dict) -> str:

@@ -5,6 +5,7 @@ timed runs may be compared."""
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import platform
 import re
@@ -38,13 +39,21 @@ def turbo() -> str:
         (boost, none), UNKNOWN)
 
 
+def machine_id() -> str:
+    """What tells this machine from others of its model, or UNKNOWN: a hash, as the
+    id itself is not to leave the machine (machine-id(5))."""
+    own = text(ROOT / "etc/machine-id")
+    return own if own == UNKNOWN else hashlib.sha256(f"hotpaths {own}".encode()).hexdigest()[:12]
+
+
 def machine() -> dict:
     """What has to be the same on both sides of a comparison: names and values,
     'mitigations' a table of its own."""
     info = text(PROC / "cpuinfo")
     model = re.search(r"^model name\s*: (.*)", info, re.MULTILINE)
     kinds = SYS / "devices/system/cpu/vulnerabilities"
-    return {"CPU model": model[1] if model else platform.machine(), "CPUs": os.cpu_count(),
+    return {"machine": machine_id(),
+            "CPU model": model[1] if model else platform.machine(), "CPUs": os.cpu_count(),
             "SMT": text(SYS / "devices/system/cpu/smt/control"), "governor": cpu_values("scaling_governor"),
             "turbo": turbo(),
             "mitigations": {path.name: text(path) for path in sorted(kinds.glob("*"))}}

@@ -52,7 +52,7 @@ def boot(number: int, values: dict[str, float], **more) -> dict:
     """The record of a boot of a run, with rows of the topic pid that have these
     @values by condition."""
     return {"format": saved.FORMAT, "boot": f"boot{number}", "date": f"2026-01-{number:02}T00:00:00Z",
-            "machine": {"CPU model": "A CPU", "CPUs": 4, "SMT": "on", "governor": "performance",
+            "machine": {"machine": "0123", "CPU model": "A CPU", "CPUs": 4, "SMT": "on", "governor": "performance",
                         "mitigations": {"meltdown": "Not affected"}},
             "kernel": {"release": "9.1", "version": "#1"}, "settings": {"seconds of each run": 1.0}, "virtual": False,
             "rows": [{"topic": "pid", "metric": "throughput", "unit": "op/s", "condition": name, "evidence": "timed",
@@ -84,7 +84,13 @@ class Machine(HostCase):
             put(cpu / f"cpu{number}/cpufreq/scaling_governor", governor + "\n")
         put(cpu / "vulnerabilities/meltdown", "Mitigation: PTI\n")
         put(cpu / "intel_pstate/no_turbo", "1\n")
+        put(self.dir / "ROOT/etc/machine-id", "00112233445566778899aabbccddeeff\n")
         found = machine.machine()
+        own = found.pop("machine")
+        self.assertRegex(own, "^[0-9a-f]{12}$")
+        self.assertNotIn(own, "00112233445566778899aabbccddeeff")
+        put(self.dir / "ROOT/etc/machine-id", "10112233445566778899aabbccddeeff\n")
+        self.assertNotEqual(machine.machine()["machine"], own)
         self.assertEqual(found, {"CPU model": "A CPU", "CPUs": os.cpu_count(), "SMT": "on",
                                  "governor": "performance, powersave", "turbo": "off",
                                  "mitigations": {"meltdown": "Mitigation: PTI"}})
@@ -96,7 +102,8 @@ class Machine(HostCase):
         """A kernel that tells nothing is no error."""
         (self.dir / "PROC/cpuinfo").unlink()
         found = machine.machine()
-        self.assertEqual((found["governor"], found["turbo"], found["mitigations"]), ("not known", "not known", {}))
+        self.assertEqual([found[key] for key in ("machine", "governor", "turbo", "mitigations")],
+                         ["not known", "not known", "not known", {}])
         self.assertEqual((machine.config(), machine.kernel()["proc version"]), ("", "not known"))
 
     def test_config(self):
@@ -396,7 +403,8 @@ class Compared(HostCase):
     def test_other_machine(self):
         """Machines that differ are not compared, and what differs is named."""
         self.save("base", "9.1", 1, 100)
-        for what, value, words in (("CPU model", "B CPU", "CPU model: 'A CPU' and 'B CPU'"),
+        for what, value, words in (("machine", "4567", "machine: '0123' and '4567'"),
+                                   ("CPU model", "B CPU", "CPU model: 'A CPU' and 'B CPU'"),
                                    ("CPUs", 8, "CPUs: '4' and '8'"),
                                    ("governor", "powersave", "governor: 'performance' and 'powersave'"),
                                    ("mitigations", {"meltdown": "Vulnerable"},

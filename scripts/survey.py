@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from command import arguments, at_least, run
@@ -269,17 +270,17 @@ def histograms(maps: dict) -> list[str]:
     return lines
 
 
-def surveyed(topic: str, known: set[str], duration: int, command: str) -> tuple[dict | None, float, list[str]]:
-    """What the probes of @topic show: their maps, None where none works; the
-    seconds that the last of them looked; and a sentence for each that does not
-    work."""
-    maps, seconds, missing = None, float(duration), []
+def surveyed(topic: str, look: Callable[[str], tuple[dict | None, float, str]]) -> tuple[dict | None, float, list[str]]:
+    """What the probes of @topic show, where @look is looked() of a script's name:
+    their maps, None where none works; the seconds that the last of them looked;
+    and a sentence for each that does not work."""
+    maps, seconds, missing = None, 0.0, []
     for probe in SURVEYS[topic].probes:
-        found, took, why = looked(probe.name, known, duration, command)
+        found, took, why = look(probe.name)
         if found is None:
             missing.append(f"{probe.shows} cannot be seen here: {probe.name}.bt does not work ({why})")
             if probe.instead:
-                found, took, why = looked(probe.instead, known, duration, command)
+                found, took, why = look(probe.instead)
                 if found is None:
                     missing.append(f"nor does {probe.instead}.bt ({why})")
         if found is not None:
@@ -309,12 +310,16 @@ def main() -> None:
         say("survey: tracefs is not mounted, without which little can be seen: 'mount -t tracefs tracefs "
             "/sys/kernel/tracing' mounts it")
     known = symbols()
+
+    @cache
+    def look(name: str) -> tuple[dict | None, float, str]:
+        """Run the script @name, once for all topics that it is of."""
+        say(f"survey: {name}.bt" + ("" if args.exec else f", {args.duration} s"))
+        return looked(name, known, args.duration, args.exec)
+
     verdicts = []
     for topic in chosen:
-        number = len(SURVEYS[topic].probes)
-        say(f"survey: {topic}, {number} {'script' if number == 1 else 'scripts'}"
-            + ("" if args.exec else f" of {args.duration} s"))
-        maps, seconds, missing = surveyed(topic, known, args.duration, args.exec)
+        maps, seconds, missing = surveyed(topic, look)
         for sentence in missing:
             say(f"survey: {topic}: {sentence}")
         for line in histograms(maps or {}):

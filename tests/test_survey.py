@@ -176,6 +176,14 @@ cat "$answer"
         self.bpftrace(pipe_write_time="ERROR: no kprobe")
         self.assertIn("nor does pipe_write_time.bt (", self.survey("--topic", "pipe"))
 
+    def test_shared_probe(self):
+        """A script of two topics runs once, and both have what it saw."""
+        self.bpftrace(filemap_read={"@hits": 40000, "@small": {}, "@page": {"1,0": 40000, "1,1": 1}}, shmem_read={})
+        text = self.survey("--topic", "pageguard filemap", "--duration", "1")
+        self.assertIn("pageguard: yes", text)
+        self.assertIn("filemap: no", text)
+        self.assertEqual(len((self.dir / "ran").read_text().splitlines()), 2)
+
     def test_nothing_happened(self):
         """What works and sees nothing is no gain."""
         self.bpftrace(pipe_write_size={}, pipe_mutex={})

@@ -12,8 +12,8 @@ applies, and lint; its guests are booted by `make check-full`.
 
 `make check-full` (--full) adds, on every base: each patch's objects, litmus
 tests, all tests on the trace and the debug kernel and on arm64, the tracing
-tools, other people's suites on both sides, parts left out, other configurations
-and architectures.
+tools, the boot of a package of make deb, other people's suites on both sides,
+parts left out, other configurations and architectures.
 
 The log of each guest is a check of its own: a report of lockdep, KASAN, RCU,
 WARN, BUG or the hung-task detector in it is a failure.  So is a run that shows
@@ -21,6 +21,7 @@ no guest, neither booted nor remembered.
 """
 
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -29,24 +30,27 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import configs
+import deb
 import knockout
 import lint
 import litmus
 import memo
+import qemu
 import report
 import suites
-from build import UM, Kernel, cached
+from build import UM, Kernel, cached, kernel
 from command import arguments, at_least, run
-from fetch import repository
+from fetch import repository, unpack
 from guest import SWAP, boot, prepare
 from install import PACKAGES, need, tool
 from klog import lockdep_off
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, shown
 from locks import cache, room_for_builds
 from model import GUESTS, ROOT, Base, Topic, bases, chosen_topics, replaced, topics
-from process import Failure, output, say
+from process import Failure, output, say, sha256
 from qemu import accelerator
 from tree import apply
+from watch import run_directory
 
 from results import fresh, fresh_suites, newest, newest_suites
 
@@ -268,6 +272,34 @@ def all_suites(base: Base, repo: Path, what: Run, before: str) -> Iterator[Resul
         yield from shown(replace(result, name=before + result.name) for result in suites.results(compared))
 
 
+def packages(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str) -> Iterator[Result]:
+    """Whether what `make deb` packs boots: of the kernel with the series of
+    @chosen, in the configuration of the trace kernel."""
+    name = f"{before}deb: the package's kernel boots"
+    revision = apply(repo, base, chosen)
+    config = kernel(repo, base, revision, "trace", "patched")
+
+    def check() -> Iterator[Result]:
+        """Build the package and boot its kernel, which has to be of its release."""
+        where = cache() / "deb"
+        shutil.rmtree(where, ignore_errors=True)
+        made = deb.package(repo, base, revision, (config.path / "config").read_text(), "check", where)
+        release = made.name.split("_")[0].removeprefix("linux-image-")
+        unpack(made, (f"boot/vmlinuz-{release}",), where)
+        image = replace(config, path=where)
+        (where / f"boot/vmlinuz-{release}").rename(image.image)
+        ran = qemu.boot(image, run_directory("check-deb"), "uname -r", accel=accelerator(what.accel, image),
+                        timeout=what.budget.patience(), label="deb")
+        booted, found = ran.output.read_text().strip(), ran.reports()
+        yield Result(name, PASSED if booted == release and not found else FAILED,
+                     "\n".join(found[:10]) or f"{made.name} boots as {booted}")
+        shutil.rmtree(where)
+
+    say(f"check: {before}a package of make deb")
+    inputs = [str(RULES), config.path.name, what.accel, sha256(ROOT / "scripts/deb.py")]
+    yield from shown(memo.results(name, inputs, check, what.fresh, what.budget.refusal(BUILD_MINUTES)))
+
+
 def applied(base: Base, chosen: list[Topic], repo: Path, before: str) -> Iterator[Result]:
     """Whether the series of @chosen apply to @base, each alone and all of them
     one on the other."""
@@ -334,12 +366,14 @@ def full(base: Base, what: Run) -> Iterator[Result]:
     """What `make check-full` adds to quick() for one base: of the series that
     go in together, and of each that one of them replaces."""
     before = "" if base.name == what.about else f"{base.name}: "
+    repo = repository(base, what.kdir)
     yield from everything(base, chosen_topics(None, base), what, before)
+    yield from packages(base, repo, chosen_topics(None, base), what, before)
     say(f"check: {before}other people's tests")
-    yield from all_suites(base, repository(base, what.kdir), what, before)
+    yield from all_suites(base, repo, what, before)
     for topic in replaced(base):
         alone = f"{before}{topic.name} alone: "
-        yield from quick_guests(base, repository(base, what.kdir), [topic], what, alone)
+        yield from quick_guests(base, repo, [topic], what, alone)
         yield from everything(base, [topic], what, alone)
 
 

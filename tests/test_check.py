@@ -9,6 +9,7 @@ from unittest import mock
 from support import KernelCase, put
 
 # isort: split
+import build
 import check
 import watch
 import model
@@ -50,7 +51,7 @@ class Check(KernelCase):
                 (check.lint, "lint", step("lint")), (check.lint, "quick", step("text")),
                 (check.configs, "series", step("configs")), (check.litmus, "series", step("litmus")),
                 (check, "measured", step("measured")), (check, "quick_suites", step("suites")),
-                (check, "all_suites", step("all suites")),
+                (check, "all_suites", step("all suites")), (check, "packages", step("package")),
                 (check, "repository", lambda base, kdir=None: base.name), (check, "kselftest_guest", kselftest_guest),
                 (check, "apply", lambda _repo, base, chosen: f"{base.name}+{len(chosen)}")):
             self.enterContext(mock.patch.object(module, name, fake))
@@ -105,9 +106,9 @@ class Check(KernelCase):
         self.assertEqual(self.check("--full")[0], 0)
         self.assertEqual(self.asked[7:], [
             "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: lint", "v0: litmus", "v0: configs",
-            "v0: all suites", "v1: v1: trace, alpha+beta+of alpha+of beta, tools, v1+2",
+            "v0: package", "v0: all suites", "v1: v1: trace, alpha+beta+of alpha+of beta, tools, v1+2",
             "v1: v1: debug, alpha+beta, v1+2", "v1: lint", "v1: litmus", "v1: litmus", "v1: configs",
-            "v1: all suites"])
+            "v1: package", "v1: all suites"])
 
     def test_replaced(self):
         """A topic that another replaces is applied by itself, and its texts are
@@ -125,7 +126,7 @@ class Check(KernelCase):
         self.assertEqual(self.check("--full")[0], 0)
         self.assertEqual(self.asked[7:], [
             "v0: trace, beta, tools, v0+1", "v0: debug, beta, v0+1", "v0: lint", "v0: litmus", "v0: configs",
-            "v0: all suites",
+            "v0: package", "v0: all suites",
             "v0: alpha alone: um, alpha, alpha:one, v0+1", "v0: alpha alone: trace, alpha, tools, v0+1",
             "v0: alpha alone: debug, alpha, v0+1", "v0: lint", "v0: litmus", "v0: configs"])
 
@@ -373,6 +374,54 @@ class Guest(KernelCase):
         self.assertEqual(self.boots, 8)
         with mock.patch.object(self, "lockdep", " lock-classes: 9\n debug_locks:        1\n"):
             self.assertEqual(self.guest()[-1], ("um: the kernel's log", PASSED))
+
+
+class Packages(KernelCase):
+    """check.packages(): a package of make deb is built, and its kernel booted."""
+
+    RELEASE = "9.1-hotpaths-check-0123456"
+
+    def setUp(self):
+        super().setUp()
+        self.booted, self.console, self.boots = self.RELEASE, "all quiet\n", 0
+        put(self.dir / "kernel/config", "CONFIG_A=y\n")
+        image = build.Kernel(self.dir / "kernel", "v0", "c0", "trace", "h", "gcc")
+        put(self.root / "scripts/deb.py", "")
+        for module, name, fake in (
+                (check, "ROOT", self.root), (check, "apply", lambda *_: "revision"),
+                (check, "kernel", lambda *_: image), (check, "accelerator", lambda *_: "tcg"),
+                (check.deb, "package", self.package),
+                (check, "unpack", lambda _deb, members, where: put(where / members[0], "image")),
+                (check.qemu, "boot", self.boot)):
+            self.enterContext(mock.patch.object(module, name, fake))
+
+    def package(self, _repo, _base, revision, config, label, out):
+        """A package, of what was asked for."""
+        self.assertEqual((revision, config, label), ("revision", "CONFIG_A=y\n", "check"))
+        return put(out / f"linux-image-{self.RELEASE}_9.1-1.deb", "")
+
+    def boot(self, image, run_dir, _script, **_options):
+        """A guest of the package's image, which has nothing to do."""
+        self.boots += 1
+        self.assertEqual(image.image.read_text(), "image")
+        put(run_dir / "console.log", self.console)
+        put(run_dir / "output.log", self.booted + "\n")
+        return watch.Ran(0, run_dir)
+
+    def verdict(self) -> str:
+        """That of the one result."""
+        (found,) = check.packages(self.base, self.dir, [], check.Run("auto", False, check.Budget()), "")
+        return found.verdict
+
+    def test_boots(self):
+        """The release that boots is the package's; that is remembered."""
+        self.assertEqual([self.verdict(), self.verdict(), self.boots], [PASSED, PASSED, 1])
+
+    def test_failures(self):
+        """Another kernel that boots, and a report in the log, are failures."""
+        for name, text in (("booted", "9.1"), ("console", "WARNING: at fs/pipe.c:1\n")):
+            with self.subTest(name=name), mock.patch.object(self, name, text):
+                self.assertEqual(self.verdict(), FAILED)
 
 
 class Failing(KernelCase):

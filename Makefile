@@ -47,7 +47,7 @@ help:
 	@echo "  TIME_AGAIN=1                 for make bench: keep the counts in OUT, take the time anew"
 	@echo "  DIR=dir DURATION=1 ROUNDS=3  for make bench-host: where to make files, seconds a run, runs of each"
 	@echo "  DURATION=10 COMMAND='...'    for make survey: seconds for each script, or while a command runs"
-	@echo "  CONFIG=trace|debug|bench                       for make shell; for make deb, a file (default: as booted)"
+	@echo "  CONFIG=trace|debug|bench|kcsan                 for make shell; for make deb, a file (default: as booted)"
 	@echo "  KDIR=clone VERSION=2 PREFIX='PATCH mm-new' ASSISTED_BY='...' IN_REPLY_TO=id    for make mail"
 	@echo "  LTP=dir XFSTESTS=dir         for make suites: checkouts of LTP and of xfstests"
 	@echo "  FRESH=1                      for make check, check-full, suites and lint: do also what was seen to pass"

@@ -272,6 +272,15 @@ def all_suites(base: Base, repo: Path, what: Run, before: str) -> Iterator[Resul
         yield from shown(replace(result, name=before + result.name) for result in suites.results(compared))
 
 
+def races(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str) -> Iterator[Result]:
+    """The short list of tests with KCSAN, on the reference base: its known races
+    are those that klog names."""
+    only = listed(chosen, "emulated")
+    if base.reference and only:
+        yield from kselftest_guest(base, repo, apply(repo, base, chosen), "kcsan", chosen, "patched", what, only=only,
+                                   before=before)
+
+
 def packages(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str) -> Iterator[Result]:
     """Whether what `make deb` packs boots: of the kernel with the series of
     @chosen, in the configuration of the trace kernel."""
@@ -367,8 +376,10 @@ def full(base: Base, what: Run) -> Iterator[Result]:
     go in together, and of each that one of them replaces."""
     before = "" if base.name == what.about else f"{base.name}: "
     repo = repository(base, what.kdir)
-    yield from everything(base, chosen_topics(None, base), what, before)
-    yield from packages(base, repo, chosen_topics(None, base), what, before)
+    chosen = chosen_topics(None, base)
+    yield from everything(base, chosen, what, before)
+    yield from races(base, repo, chosen, what, before)
+    yield from packages(base, repo, chosen, what, before)
     say(f"check: {before}other people's tests")
     yield from all_suites(base, repo, what, before)
     for topic in replaced(base):

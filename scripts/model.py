@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 KCONFIG = ROOT / "scripts" / "kconfig"
 
-CONFIGS = ("bench", "trace", "debug", "check")
+CONFIGS = ("bench", "trace", "debug", "check", "kcsan")
 
 # The configurations of guests of other architectures.  A topic may ask for the
 # first.

@@ -14,6 +14,9 @@ BAD = {
     "RCU use": "[    5.1] WARNING: suspicious RCU usage",
     "unlock": "[    5.1] WARNING: bad unlock balance detected!",
     "kasan": "[    6.2] BUG: KASAN: slab-use-after-free in anon_pipe_write+0x1f/0x5c0",
+    "kcsan": "[    6.3] BUG: KCSAN: data-race in filemap_read_guarded / folio_ref_freeze",
+    "kcsan one": "[    6.3] BUG: KCSAN: data-race in filemap_read / filemap_read_guarded",
+    "kcsan unknown": "[    6.3] BUG: KCSAN: data-race in filemap_read_guarded+0x10/0x20",
     "stall": "[   26.0] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
     "self stall": "[   26.0] rcu: INFO: rcu_sched self-detected stall on CPU",
     "hung task": "[  245.3] INFO: task pipe_load:123 blocked for more than 120 seconds.",
@@ -50,6 +53,8 @@ INNOCENT = """\
 [    1.000000] Memory cgroup out of memory: Killed process 70 (pipe_test) total-vm:2048kB
 [    1.050000] EXT4-fs (loop0): mounted filesystem 1 r/w with ordered data mode. Quota mode: disabled.
 [    1.060000] XFS (loop1): Unmounting Filesystem 2
+[    1.070000] BUG: KCSAN: data-race in copy_folio_from_iter_atomic / _copy_to_iter
+[    1.080000] BUG: KCSAN: data-race in filemap_read+0xfe/0x800
 [    1.100000] FAULT_INJECTION: forcing a failure.
 [    1.200000] x86/mm: Checked W+X mappings: passed, no W+X pages found.
 [    1.300000] reboot: Power down
@@ -75,6 +80,10 @@ class Reports(Case):
         """A healthy boot has no report, though it speaks of KASAN, RCU and locks."""
         self.assertEqual(klog.reports(INNOCENT), [])
 
+    def test_races(self):
+        """The functions of known races are in the order that they are looked up in."""
+        self.assertEqual([tuple(sorted(pair)) for pair in klog.RACES], list(klog.RACES))
+
     def test_kind_before_the_line(self):
         """The kind says what to look for."""
         self.assertEqual(klog.reports(BAD["hung task"]), ["hung task: " + BAD["hung task"]])
@@ -83,7 +92,7 @@ class Reports(Case):
     def test_exact_kinds(self):
         """Whoever made a report names it, also where the line says BUG or
         WARNING as well."""
-        kinds = {"kasan": "kasan", "ubsan": "ubsan", "panic": "panic", "warn": "warning"}
+        kinds = {"kasan": "kasan", "kcsan": "kcsan", "kcsan one": "kcsan", "kcsan unknown": "kcsan", "ubsan": "ubsan", "panic": "panic", "warn": "warning"}
         for kind, names in (("lockdep", ("lockdep", "recursion", "lock state", "RCU use", "unlock", "static key")),
                             ("rcu", ("stall", "self stall")), ("hung task", ("hung task", "soft lockup")),
                             ("bug", ("bug", "oops", "null", "sleep")), ("memory", ("page", "list", "oom", "slub")),

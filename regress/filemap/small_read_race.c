@@ -453,6 +453,7 @@ struct result {
 	unsigned long long cut;
 	unsigned int rounds;
 	unsigned long effect;
+	unsigned long tried;
 	unsigned int updates;
 	char cgroup[PATH_MAX];
 };
@@ -491,6 +492,7 @@ struct race {
 	unsigned int rounds;
 	unsigned int updates;
 	unsigned long effect;
+	unsigned long tried;
 	struct timespec end;
 
 	/* What the antagonists need. */
@@ -540,7 +542,7 @@ struct antagonist {
 	/* Returns why it cannot run, or NULL. */
 	const char *(*setup)(struct race *race);
 	int (*round)(struct race *race, struct actor *a, int arg);
-	/* What race::effect counts. */
+	/* What race::effect counts, out of race::tried where that is not 0. */
 	const char *effect;
 	/* What a plant must be found out as. */
 	enum fail expect;
@@ -938,7 +940,7 @@ enum evict { EVICT_DONTNEED, EVICT_DROP, EVICT_RECLAIM };
 static int round_evict(struct race *race, struct actor *a, int how)
 {
 	bool quiet = below(&a->seed, 2);
-	size_t pos, len, before, after;
+	size_t pos, len, before, after, tried;
 	char buf[32];
 	int ret = 0;
 
@@ -948,8 +950,10 @@ static int round_evict(struct race *race, struct actor *a, int how)
 		lock_contents(race);
 	fdatasync(race->fd);
 	before = nr_cached(race, 0, race->size);
+	tried = before;
 	switch (how) {
 	case EVICT_DONTNEED:
+		tried = nr_cached(race, pos, len);
 		ret = posix_fadvise(race->fd, pos, len, POSIX_FADV_DONTNEED);
 		ret = -ret;
 		break;
@@ -957,6 +961,7 @@ static int round_evict(struct race *race, struct actor *a, int how)
 		ret = pwrite(race->drop_fd, "1", 1, 0) == 1 ? 0 : -errno;
 		break;
 	case EVICT_RECLAIM:
+		tried = min(before, race->size / 2 / psz);
 		snprintf(buf, sizeof(buf), "%zu", race->size / 2);
 		/* EAGAIN means that there was less to reclaim. */
 		if (write(race->reclaim_fd, buf, strlen(buf)) < 0 && errno != EAGAIN)
@@ -968,6 +973,7 @@ static int round_evict(struct race *race, struct actor *a, int how)
 	if (quiet)
 		unlock_contents(race);
 	ADD(&race->effect, before > after ? before - after : 0);
+	ADD(&race->tried, tried);
 	return ret;
 }
 
@@ -980,6 +986,8 @@ static const char *setup_compact(struct race *race)
 static int round_compact(struct race *race, struct actor *a, int arg)
 {
 	unsigned long before = event_count("pgmigrate_success");
+	unsigned long failed = event_count("pgmigrate_fail");
+	unsigned long moved;
 	size_t pos, len;
 
 	(void)arg;
@@ -989,7 +997,9 @@ static int round_compact(struct race *race, struct actor *a, int arg)
 	if (pwrite(race->compact_fd, "1", 1, 0) != 1)
 		return -errno;
 	reuse(a);
-	ADD(&race->effect, event_count("pgmigrate_success") - before);
+	moved = event_count("pgmigrate_success") - before;
+	ADD(&race->effect, moved);
+	ADD(&race->tried, moved + event_count("pgmigrate_fail") - failed);
 	return 0;
 }
 
@@ -1036,6 +1046,7 @@ static int round_move(struct race *race, struct actor *a, int arg)
 	reuse(a);
 	for (i = 0; i < nr; i++)
 		ADD(&race->effect, status[i] == nodes[i]);
+	ADD(&race->tried, nr);
 	return ret;
 }
 
@@ -1738,6 +1749,7 @@ static void run_threads(struct race *race)
 		pthread_join(actors[i].thread, NULL);
 	race->res->rounds = race->rounds;
 	race->res->effect = race->effect;
+	race->res->tried = race->tried;
 	race->res->updates = race->updates;
 }
 
@@ -2095,7 +2107,10 @@ static void test_race(const struct antagonist *ant, const struct fs *fs)
 		       ant->name, result->pieces, result->zeroes, result->torn);
 	ksft_print_msg("%s %s: antagonist ran %u times, %u records updated by the writer\n",
 		       fs->name, ant->name, result->rounds, result->updates);
-	if (ant->effect)
+	if (ant->effect && result->tried)
+		ksft_print_msg("%s %s: %lu of %lu %s\n", fs->name, ant->name, result->effect,
+			       result->tried, ant->effect);
+	else if (ant->effect)
 		ksft_print_msg("%s %s: %lu %s\n", fs->name, ant->name, result->effect,
 			       ant->effect);
 	ksft_test_result(result->fail == FAIL_NONE, "%s %s\n", fs->name, ant->name);

@@ -187,11 +187,15 @@ def symbols() -> set[str]:
 
 def fitted(text: str, known: set[str]) -> str:
     """The script @text for a kernel that has the symbols @known: before 6.15, the
-    functions of pipes had other names, and with lockdep those of mutexes."""
+    functions of pipes had other names, and with lockdep those of mutexes.  With
+    the fault series, faults under a VMA lock are handled in one place."""
     if "anon_pipe_write" not in known:
         text = re.sub(r"\banon_pipe_(read|write)\b", r"pipe_\1", text)
     if "mutex_lock" not in known:
         text = re.sub(r":mutex_lock$", ":mutex_lock_nested", text, flags=re.MULTILINE)
+    if "handle_vma_fault" in known:
+        text = text.replace("kprobe:handle_mm_fault\n/arg2 & 0x1000/", "kprobe:handle_vma_fault")
+        text = text.replace("kretprobe:handle_mm_fault", "kretprobe:handle_vma_fault")
     return text
 
 

@@ -105,6 +105,15 @@ class Fitted(Case):
         self.assertEqual(old.count("mutex_lock_nested\n"), 2)
         self.assertIn("kfunc:mutex_unlock\n", old)
 
+    def test_fault_series(self):
+        """With the series, what handles all faults under a VMA lock is looked at."""
+        fault = (survey.SCRIPTS / "fault_retry.bt").read_text()
+        self.assertEqual(survey.fitted(fault, set(SYMBOLS)), fault)
+        fitted = survey.fitted(fault, {*SYMBOLS, "handle_vma_fault"})
+        self.assertIn("\nkprobe:handle_vma_fault\n{\n", fitted)
+        self.assertIn("\nkretprobe:handle_vma_fault\n", fitted)
+        self.assertNotIn("handle_mm_fault", fitted)
+
     def test_every_script(self):
         """Each script is run by a survey."""
         named = {name for one in survey.SURVEYS.values() for probe in one.probes

@@ -38,7 +38,7 @@ import memo
 import qemu
 import report
 import suites
-from build import UM, Kernel, cached, kernel
+from build import UM, Kernel, cached, kernel, kernel_path
 from command import arguments, at_least, run
 from fetch import repository, unpack
 from guest import SWAP, boot, prepare
@@ -286,10 +286,10 @@ def packages(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str
     @chosen, in the configuration of the trace kernel."""
     name = f"{before}deb: the package's kernel boots"
     revision = apply(repo, base, chosen)
-    config = kernel(repo, base, revision, "trace", "patched")
 
     def check() -> Iterator[Result]:
         """Build the package and boot its kernel, which has to be of its release."""
+        config = kernel(repo, base, revision, "trace", "patched")
         where = cache() / "deb"
         shutil.rmtree(where, ignore_errors=True)
         made = deb.package(repo, base, revision, (config.path / "config").read_text(), "check", where)
@@ -305,7 +305,7 @@ def packages(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str
         shutil.rmtree(where)
 
     say(f"check: {before}a package of make deb")
-    inputs = [str(RULES), config.path.name, what.accel, sha256(ROOT / "scripts/deb.py")]
+    inputs = [str(RULES), kernel_path(repo, base, revision, "trace").name, what.accel, sha256(ROOT / "scripts/deb.py")]
     yield from shown(memo.results(name, inputs, check, what.fresh, what.budget.refusal(BUILD_MINUTES)))
 
 

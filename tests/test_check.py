@@ -392,7 +392,8 @@ class Packages(KernelCase):
         put(self.root / "scripts/deb.py", "")
         for module, name, fake in (
                 (check, "ROOT", self.root), (check, "apply", lambda *_: "revision"),
-                (check, "kernel", lambda *_: image), (check, "accelerator", lambda *_: "tcg"),
+                (check, "kernel", lambda *_: image), (check, "kernel_path", lambda *_: image.path),
+                (check, "accelerator", lambda *_: "tcg"),
                 (check.deb, "package", self.package),
                 (check, "unpack", lambda _deb, members, where: put(where / members[0], "image")),
                 (check.qemu, "boot", self.boot)):

@@ -50,7 +50,7 @@ def compile_fsx(source: Path, to: Path) -> None:
 def programs() -> tuple[Program, ...]:
     """fsx on each file system, with each mix, and a short run of each."""
     found = []
-    for count, before, seconds in ((OPERATIONS, "", 900), (SHORT_OPERATIONS, "short-", 60)):
+    for count, before, seconds in ((OPERATIONS, "", 1800), (SHORT_OPERATIONS, "short-", 60)):
         for system in SYSTEMS:
             for mix, options in MIXES.items():
                 drop = "dropping && " if system in DROPPED else ""

@@ -6,7 +6,8 @@ PYTHON ?= python3
 KDIR ?=
 LTP ?=
 XFSTESTS ?=
-export KDIR LTP XFSTESTS
+SYZKALLER ?=
+export KDIR LTP XFSTESTS SYZKALLER
 
 # What the user gives reaches the steps through the environment, so that spaces
 # and what the shell takes for its own are safe.
@@ -49,7 +50,7 @@ help:
 	@echo "  DURATION=10 COMMAND='...'    for make survey: seconds for each script, or while a command runs"
 	@echo "  CONFIG=trace|debug|bench|kcsan                 for make shell; for make deb, a file (default: as booted)"
 	@echo "  KDIR=clone VERSION=2 PREFIX='PATCH mm-new' ASSISTED_BY='...' IN_REPLY_TO=id    for make mail"
-	@echo "  LTP=dir XFSTESTS=dir         for make suites: checkouts of LTP and of xfstests"
+	@echo "  LTP=dir XFSTESTS=dir SYZKALLER=dir             for make suites: checkouts of their sources"
 	@echo "  FRESH=1                      for make check, check-full, suites and lint: do also what was seen to pass"
 	@echo "  MINUTES=75                   for make check and check-full: end within so many"
 

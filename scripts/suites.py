@@ -38,17 +38,19 @@ from locks import cache, room_for_builds, write_json
 from model import ROOT, Base, chosen_topics
 from process import Failure, output, say
 from qemu import accelerator
-from suite import Absent, Had, Program, Suite, Where, fsx, hackbench, jobs, kselftests, ltp, perf, stress, trinity
+from suite import (Absent, Had, Program, Suite, Where, fsx, hackbench, jobs, kselftests, ltp, perf, stress, syzkaller,
+                   trinity)
 from tree import apply, code_of, tree_of
 from watch import Ran, Unfinished
 
-SUITES = {module.SUITE.name: module.SUITE for module in (hackbench, stress, perf, jobs, fsx, ltp, kselftests, trinity)}
+SUITES = {module.SUITE.name: module.SUITE for module in (hackbench, stress, perf, jobs, fsx, ltp, kselftests,
+                                                            trinity, syzkaller)}
 # Those that run where nobody names any.
-USUAL = [suite.name for suite in SUITES.values() if not suite.asked]
+USUAL = [suite.name for suite in SUITES.values() if not suite.fuzzer]
 # Raise this when what a guest does with a suite changes and its script does not.
 RULES = 1
 # The variables that name checkouts of the user's.
-CHECKOUTS = ("LTP", "XFSTESTS")
+CHECKOUTS = ("LTP", "XFSTESTS", "SYZKALLER")
 SIDES = ("baseline", "patched")
 # The guest of what User-Mode Linux lacks, and how much slower it is.
 EMULATED, SLOWER = "check", 4
@@ -226,10 +228,12 @@ def counted(results: list[Result]) -> dict[str, int]:
 def compare(suite: Suite, had: Had, programs: list[Program], images: dict[str, Kernel], options: Options) -> Compared:
     """What @programs of @suite do on both sides.  What passes on the patched side
     alone is repeated as well: it may be the lucky run of a broken one."""
-    config = images["baseline"].config
+    config = images["patched"].config
     names = {one: f"{suite.name} {config} {one}" for one in SIDES}
-    seen = {one: side(suite, had, programs, images[one], names[one], options) for one in SIDES}
-    differ = [one for one in programs
+    seen = {"patched": side(suite, had, programs, images["patched"], names["patched"], options)}
+    alike = [one for one in programs if not suite.fuzzer or seen["patched"][one.name].verdict == FAILED]
+    seen["baseline"] = side(suite, had, alike, images["baseline"], names["baseline"], options) if alike else {}
+    differ = [one for one in alike
               if behaviour(seen["baseline"][one.name]) != behaviour(seen["patched"][one.name])]
     repeated = {}
     if differ:
@@ -238,7 +242,8 @@ def compare(suite: Suite, had: Had, programs: list[Program], images: dict[str, K
         again = {one: repeat(suite, had, differ, images[one], names[one], options) for one in SIDES}
         repeated = {one.name: {which: counted([seen[which][one.name], *again[which][one.name]]) for which in SIDES}
                     for one in differ}
-    done = Compared(suite.name, config, had.version, {one.name: {which: seen[which][one.name] for which in SIDES}
+    done = Compared(suite.name, config, had.version, {one.name: {which: seen[which][one.name] for which in SIDES
+                                                                 if one.name in seen[which]}
                                                       for one in programs}, repeated)
     if red(done):
         # A failure is never remembered.
@@ -264,7 +269,7 @@ def results(compared: Compared) -> Iterator[Result]:
         told = "; ".join(f"{which}: " + ", ".join(f"{times}x {one}" for one, times in sides[which].items())
                          for which in SIDES)
         yield Result(f"{name}: {program}", FAILED if program in wrong else PASSED, told)
-    totals = {which: count([sides[which] for sides in compared.seen.values()]) for which in SIDES}
+    totals = {which: count([sides[which] for sides in compared.seen.values() if which in sides]) for which in SIDES}
     yield Result(f"{name}: {len(compared.seen)} programs", PASSED if not wrong else FAILED,
                  f"baseline {totals['baseline']}; patched {totals['patched']}")
 
@@ -337,8 +342,9 @@ def record(compared: Compared) -> dict:
     if compared.seen is None:
         return row | {"not run": compared.why}
     wrong = red(compared)
-    totals = {which: {verdict: sum(sides[which].verdict == verdict for sides in compared.seen.values())
-                      for verdict in (PASSED, FAILED, SKIPPED)} for which in SIDES}
+    verdicts = {which: [sides[which].verdict for sides in compared.seen.values() if which in sides] for which in SIDES}
+    totals = {which: {verdict: verdicts[which].count(verdict) for verdict in (PASSED, FAILED, SKIPPED)}
+              for which in SIDES}
     alike = {name: sides["patched"] for name, sides in compared.seen.items() if name not in compared.repeated}
     return row | {
         "version": compared.version, "programs": len(compared.seen), **totals,

@@ -20,7 +20,7 @@ import watch
 from ktap import FAILED, PASSED, SKIPPED, Result
 from process import Failure
 from suite import Absent, Had, Program, Suite, Where, built, checkout
-from suite import fsx, hackbench, jobs, kselftests, ltp, stress, table
+from suite import fsx, hackbench, jobs, kselftests, ltp, stress, syzkaller, table
 
 
 class Having(Case):
@@ -33,7 +33,7 @@ class Having(Case):
     def test_checkout(self):
         """Without a checkout a suite is absent; with a wrong one that is an error,
         since the user meant to run it."""
-        for module, name in ((ltp, "LTP"), (fsx, "XFSTESTS")):
+        for module, name in ((ltp, "LTP"), (fsx, "XFSTESTS"), (syzkaller, "SYZKALLER")):
             with self.subTest(name=name):
                 with self.assertRaises(Absent) as raised:
                     module.get(self.where())
@@ -147,6 +147,14 @@ class Judging(Case):
         self.assertEqual([stress.judge(status, "")[0] for status in (0, 2, 3, 4, 124)],
                          [PASSED, FAILED, SKIPPED, SKIPPED, FAILED])
 
+    def test_syzkaller(self):
+        """A fuzzer that ran next to nothing proves nothing; each group has programs to
+        begin with."""
+        said = "2026/11/26 00:28:42 executing program:\npipe2(0x0, 0x0)\n"
+        self.assertEqual([syzkaller.judge(137, said * times)[0] for times in (0, 1, 100)], [FAILED, FAILED, PASSED])
+        for group in syzkaller.GROUPS:
+            self.assertIn("executing program 0:\n", (syzkaller.PROGRAMS / group).read_text())
+
 
 class Runner(Case):
     """run.sh, without a guest."""
@@ -237,7 +245,7 @@ class Guests(KernelCase):
         for _ in range(2):
             self.assertEqual(self.shown(), {"3 programs": (PASSED, "baseline 2 passed, 1 failed, 0 skipped; "
                                                            "patched 2 passed, 1 failed, 0 skipped")})
-        self.assertEqual([side for side, _ in self.boots], ["baseline", "patched"])
+        self.assertEqual([side for side, _ in self.boots], ["patched", "baseline"])
 
     def test_red(self):
         """What only the patched kernel does is a failure, listed by name, and not
@@ -249,7 +257,19 @@ class Guests(KernelCase):
                                            f"patched: {suites.REPEATS + 1}x failed: exit status 1"))
             self.assertEqual(shown["3 programs"][0], FAILED)
             whole = [side for side, names in self.boots if names == ["a1", "a2", "b1"]]
-            self.assertEqual(whole, ["baseline"] + ["patched"] * turn)
+            self.assertEqual(whole, ["patched", "baseline"] + ["patched"] * (turn - 1))
+
+    def test_fuzzer(self):
+        """Of a fuzzer the baseline runs what broke the patched kernel, and no more."""
+        self.suite = replace(self.suite, fuzzer=True)
+        self.assertEqual(self.shown(), {"3 programs": (PASSED, "baseline 0 passed, 0 failed, 0 skipped; "
+                                                       "patched 3 passed, 0 failed, 0 skipped")})
+        self.table["patched", "b1"] = [1]
+        done = suites.compare(self.suite, self.had, list(self.had.programs), self.images, suites.Options(fresh=True))
+        self.assertEqual(suites.red(done), ["b1"])
+        with mock.patch.dict(suites.SUITES, {self.suite.name: self.suite}):
+            self.assertEqual(suites.record(done)["baseline"], {PASSED: 1, FAILED: 0, SKIPPED: 0})
+        self.assertNotIn(["a1", "a2", "b1"], [names for side, names in self.boots if side == "baseline"])
 
     def test_unsteady(self):
         """What the baseline does as well now and then is none; it is listed."""

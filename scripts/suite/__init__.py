@@ -73,7 +73,9 @@ class Suite:
     exit status and what it said; @short: patterns of the names of what is run
     before each commit; @setup: bash, once in each guest; @native, @emulated:
     patterns of what runs under User-Mode Linux, and in QEMU, since the former
-    lacks what it exercises; @asked: it runs only where it is named."""
+    lacks what it exercises; @fuzzer: it does something else in each run, so the
+    baseline runs only what broke the kernel with the series, and it runs only where
+    it is named."""
 
     name: str
     summary: str
@@ -83,7 +85,7 @@ class Suite:
     setup: str = ""
     native: tuple[str, ...] = ("*",)
     emulated: tuple[str, ...] = ()
-    asked: bool = False
+    fuzzer: bool = False
 
 
 def package(name: str) -> str:

@@ -48,4 +48,4 @@ def judge(_status: int, said: str) -> tuple[str, str]:
 
 
 SUITE = Suite("trinity", "a fuzzer, with the system calls that the series change", get, judge,
-              native=("pipes-*", "files-*", "memory-*", "tasks-*"), emulated=("holes-29",), asked=True)
+              native=("pipes-*", "files-*", "memory-*", "tasks-*"), emulated=("holes-29",), fuzzer=True)

@@ -296,29 +296,39 @@ static inline unsigned int pipe_update_tail(struct pipe_inode_info *pipe,
 }
 
 /*
- * Fault in the memory that a read goes to. Drop pipe->mutex for that, as it may
- * take long, and let others have the room and the data. Returns whether
- * somebody else has read meanwhile.
+ * Fault in the memory that a read of @len bytes goes to. Drop pipe->mutex for
+ * that, as it may take long, and let others have the room, the pages and the data.
+ * Returns how many of them are there, which is all that the read may return: it
+ * waits for no memory that it does not need, and takes no more than it found. If
+ * somebody else has read meanwhile, returns 0.
  */
-static noinline bool anon_pipe_fault_in(struct pipe_inode_info *pipe,
-					const struct iov_iter *to,
-					bool wake_writer, bool wake_next_reader)
+static noinline size_t anon_pipe_fault_in(struct pipe_inode_info *pipe,
+					  const struct iov_iter *to, size_t len,
+					  struct list_head *drained,
+					  bool wake_writer, bool wake_next_reader)
 {
-	const struct pipe_buffer *buf = pipe_buf(pipe, pipe->tail);
+	/* As in anon_pipe_read() */
+	unsigned int head = smp_load_acquire(&pipe->head);
+	const struct pipe_buffer *next, *buf = pipe_buf(pipe, pipe->tail);
 	unsigned int tail = pipe->tail, offset = buf->offset, i = tail;
 	size_t avail = 0;
 
-	while (!pipe_empty(pipe->head, i) && avail < iov_iter_count(to))
-		avail += pipe_buf(pipe, i++)->len;
+	do {
+		next = pipe_buf(pipe, i++);
+		avail += next->len;
+	} while (avail < len && !(next->flags & PIPE_BUF_FLAG_PACKET) && !pipe_empty(head, i));
+	len = min(len, avail);
 	mutex_unlock(&pipe->mutex);
 	if (wake_writer)
 		wake_up_interruptible_sync_poll(&pipe->wr_wait, EPOLLOUT | EPOLLWRNORM);
 	if (wake_next_reader)
 		wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
-	/* More may be merged with the first buffer meanwhile. */
-	fault_in_iov_iter_writeable(to, max(avail, PAGE_SIZE));
+	anon_pipe_put_list(pipe, drained);
+	fault_in_iov_iter_writeable(to, len);
 	mutex_lock(&pipe->mutex);
-	return pipe->tail != tail || pipe_buf(pipe, tail) != buf || buf->offset != offset;
+	if (pipe->tail != tail || pipe_buf(pipe, tail) != buf || buf->offset != offset)
+		return 0;
+	return len;
 }
 
 static ssize_t
@@ -328,7 +338,7 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 	struct file *filp = iocb->ki_filp;
 	struct pipe_inode_info *pipe = filp->private_data;
 	bool wake_writer = false, wake_next_reader = false;
-	bool nofault = true, overtaken;
+	bool nofault = true;
 	LIST_HEAD(drained);
 	ssize_t ret;
 
@@ -405,14 +415,17 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 				pagefault_enable();
 			if (unlikely(written < chars) && nofault) {
 				iov_iter_revert(to, written);
-				nofault = false;
-				overtaken = anon_pipe_fault_in(pipe, to, wake_writer,
-							       wake_next_reader);
+				total_len = anon_pipe_fault_in(pipe, to, total_len, &drained,
+							       wake_writer, wake_next_reader);
 				wake_writer = false;
 				wake_next_reader = false;
-				/* What a read returns is contiguous. */
-				if (overtaken && ret)
-					break;
+				nofault = !total_len;
+				if (nofault) {
+					/* What a read returns is contiguous. */
+					if (ret)
+						break;
+					total_len = iov_iter_count(to);
+				}
 				continue;
 			}
 			nofault = true;
@@ -548,6 +561,7 @@ static void anon_pipe_prepare(struct pipe_inode_info *pipe,
 {
 	/* What does not block cannot use more than the free slots. */
 	unsigned int want = anon_pipe_nonblock(iocb) ? room : READ_ONCE(pipe->max_usage);
+	bool merge;
 
 	prep->room = UINT_MAX;
 	if (!READ_ONCE(pipe->readers))
@@ -559,13 +573,14 @@ static void anon_pipe_prepare(struct pipe_inode_info *pipe,
 		return;
 	}
 
-	if (odd && (prep->bytes || !anon_pipe_may_merge(pipe, odd)))
+	merge = odd && (prep->odd || !prep->bytes) && anon_pipe_may_merge(pipe, odd);
+	want = min(want + merge, PIPE_DEF_BUFFERS);
+	if (!merge || prep->odd)
 		odd = 0;
-	want = min(want + (odd || prep->odd), PIPE_DEF_BUFFERS);
 
 	while (prep->nr < want && iov_iter_count(from)) {
 		size_t len = odd ?: min(iov_iter_count(from), PAGE_SIZE);
-		bool wait = odd || prep->nr - !!prep->odd < room;
+		bool wait = odd || prep->nr - merge < room;
 		struct page *page = prep->empty;
 		size_t copied = 0;
 

@@ -1107,4 +1107,139 @@ TEST_F_TIMEOUT(copy, stuck_reader_overtaken, LONG_TIMEOUT)
 	close(uffd);
 }
 
+/*
+ * A reader waits for no memory that it does not need: the end of a buffer that is
+ * longer than what there is, or than a packet, may never come.
+ */
+TEST_F_TIMEOUT(copy, stuck_reader_needs, LONG_TIMEOUT)
+{
+	const ssize_t lens[] = { 1, 10, 100, psz };
+	const char *reason;
+	struct lazy l;
+	ssize_t i;
+	int uffd;
+
+	uffd = uffd_open(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	for (i = 0; i < 2 * ARRAY_SIZE(lens); i++) {
+		const ssize_t len = lens[i / 2], more = i & 1 ? 3 * psz : 0;
+
+		/* The pipe has no more, or it has other packets. */
+		set_flag(_metadata, self->p[1], O_DIRECT, more);
+		put(_metadata, self->p[1], len, 1, 0);
+		put(_metadata, self->p[1], more, 2, 0);
+		lazy_alloc(_metadata, &l, uffd, 4 * psz, 0, 0);
+		l.writer.is_read = true;
+		/* The end of the first page, so that less than a page is in two. */
+		l.writer.buf = l.map + psz - len;
+		l.writer.len = 3 * psz;
+		lazy_start(_metadata, &l, self->p[0], ~0ull);
+		lazy_provide(_metadata, &l, 1);
+		io_join(_metadata, &l.writer);
+		ASSERT_EQ(len, l.writer.ret);
+		ASSERT_EQ(-1, mismatch(l.writer.buf, len, 1, 0));
+		ASSERT_EQ(more, nr_bytes(_metadata, self->p[0]));
+		while (nr_bytes(_metadata, self->p[0]))
+			ASSERT_EQ(psz, read(self->p[0], l.src, psz));
+		lazy_free(&l);
+	}
+	close(uffd);
+}
+
+/* Who was overtaken, and slept for data then, does not wait with the mutex held. */
+TEST_F_TIMEOUT(copy, stuck_reader_again, LONG_TIMEOUT)
+{
+	const char *reason;
+	struct io query;
+	struct lazy l;
+	int uffd;
+
+	uffd = uffd_open(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	put(_metadata, self->p[1], 10, 1, 0);
+	lazy_start_read(_metadata, &l, uffd, self->p[0], psz);
+	if (holds_mutex(_metadata, self->p[0], &query)) {
+		lazy_resolve(_metadata, &l);
+		SKIP(return, "this kernel reads with the mutex held");
+	}
+	get(_metadata, self->p[0], 10, 1, 0);
+	lazy_resolve(_metadata, &l);
+	io_wait_blocked(_metadata, &l.writer);
+	ASSERT_EQ(0, madvise(l.map, psz, MADV_DONTNEED));
+	put(_metadata, self->p[1], 20, 2, 0);
+	lazy_wait_stuck(_metadata, &l);
+	ASSERT_FALSE(holds_mutex(_metadata, self->p[0], &query));
+	ASSERT_EQ(20, query.ret);
+	lazy_resolve(_metadata, &l);
+	io_join(_metadata, &l.writer);
+	ASSERT_EQ(20, l.writer.ret);
+	ASSERT_EQ(-1, mismatch(l.map, 20, 2, 0));
+	expect_works(_metadata, self->p);
+	lazy_free(&l);
+	close(uffd);
+}
+
+/*
+ * Odd bytes that were to be merged, but cannot be any more, take the only slot
+ * there is: the writer does not wait for the page behind them.  It has seen what it
+ * could merge with when another one was about to fill that up, with the mutex held,
+ * and a reader takes a page before it is its turn.
+ */
+TEST_F_TIMEOUT(copy, odd_takes_slot, LONG_TIMEOUT)
+{
+	const ssize_t odd = 100, last = 100, merged = psz - last - odd + 1;
+	struct lazy other, l;
+	struct io reader;
+	const char *reason;
+	int uffd, uffd2;
+
+	uffd = uffd_open_unlocked(_metadata, &reason);
+	if (uffd < 0)
+		SKIP(return, "%s", reason);
+	uffd2 = uffd_open(_metadata, &reason);
+	ASSERT_GE(uffd2, 0);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	put(_metadata, self->p[1], (DEF_SLOTS - 1) * psz, 1, 0);
+	put(_metadata, self->p[1], last, 2, 0);
+
+	/* Less than a page is copied with the mutex held. */
+	lazy_alloc(_metadata, &other, uffd, merged, 2, last);
+	lazy_start(_metadata, &other, self->p[1], 1);
+	io_init_read(_metadata, &reader, self->p[0], psz);
+	io_start(_metadata, &reader);
+	ASSERT_TRUE(WAIT_FOR(io_state(&reader) == 'D'));
+	lazy_alloc(_metadata, &l, uffd2, psz + odd, 3, 0);
+	lazy_arm(_metadata, &l, 2);
+	l.writer.fd = self->p[1];
+	l.writer.buf = l.map;
+	io_start(_metadata, &l.writer);
+	ASSERT_TRUE(WAIT_FOR(io_state(&l.writer) == 'D'));
+
+	lazy_resolve(_metadata, &other);
+	io_join(_metadata, &other.writer);
+	io_join(_metadata, &reader);
+	ASSERT_EQ(merged, other.writer.ret);
+	ASSERT_EQ(psz, reader.ret);
+	ASSERT_TRUE(WAIT_FOR(nr_bytes(_metadata, self->p[0]) ==
+			     (DEF_SLOTS - 2) * psz + last + merged + odd));
+	io_wait_blocked(_metadata, &l.writer);
+	ASSERT_EQ(-1, lazy_fault(_metadata, &l));
+
+	get(_metadata, self->p[0], (DEF_SLOTS - 2) * psz, 1, psz);
+	get(_metadata, self->p[0], last + merged, 2, 0);
+	get(_metadata, self->p[0], odd, 3, 0);
+	lazy_wait_stuck(_metadata, &l);
+	lazy_resolve(_metadata, &l);
+	io_join(_metadata, &l.writer);
+	ASSERT_EQ(psz + odd, l.writer.ret);
+	get(_metadata, self->p[0], psz, 3, odd);
+	lazy_free(&other);
+	lazy_free(&l);
+	close(uffd);
+	close(uffd2);
+}
+
 TEST_HARNESS_MAIN

@@ -164,10 +164,12 @@
  * all the same.  Its count may be 0, while somebody tries to freeze it, so
  * getting a reference takes folio_try_get().
  *
- * A mapping has AS_GUARDED from before its first guard on.  It is set with
- * i_pages locked, so who removes a folio under that lock, and sees that it is
- * not set, is seen by all guards, and needs neither (B) nor a look.  Who freezes
- * without that lock has (B) between the count and the look at the bit.
+ * A mapping has the CPU's bit of AS_GUARDED from before the first guard of that
+ * CPU on.  It is set with i_pages locked, so who removes a folio under that lock,
+ * and sees that it is not set, is seen by the guard, and needs neither (B) nor a
+ * look.  Who freezes without that lock has (B) between the count and the look at
+ * the bits.  With more CPUs than bits, some share one: most files are read by few
+ * CPUs, so that few guards are looked at.
  */
 struct folio_guard {
 	struct folio *folio;
@@ -179,6 +181,24 @@ struct folio_guard {
 
 static DEFINE_PER_CPU_SHARED_ALIGNED(struct folio_guard, folio_guards);
 
+/* The first CPU from @cpu on that has one of the bits @guarded of AS_GUARDED. */
+static unsigned int guarding_cpu(unsigned long guarded, unsigned int cpu)
+{
+	while (cpu < nr_cpu_ids) {
+		unsigned long bits = guarded >> (cpu % AS_GUARDED_BITS);
+
+		if (!bits) {
+			cpu = ALIGN(cpu + 1, AS_GUARDED_BITS);
+			continue;
+		}
+		cpu += __ffs(bits);
+		if (cpu < nr_cpu_ids && cpu_possible(cpu))
+			break;
+		cpu++;
+	}
+	return cpu;
+}
+
 /**
  * folio_guarded - Whether a CPU reads a folio under its guard.
  * @folio: The folio, which the caller has frozen.
@@ -189,14 +209,18 @@ static DEFINE_PER_CPU_SHARED_ALIGNED(struct folio_guard, folio_guards);
 bool folio_guarded(const struct folio *folio)
 {
 	struct address_space *mapping = READ_ONCE(folio->mapping);
-	int cpu;
+	unsigned long guarded;
+	unsigned int cpu;
 
-	if (!mapping || ((unsigned long)mapping & FOLIO_MAPPING_FLAGS) ||
-	    !mapping_guarded(mapping))
+	if (!mapping || ((unsigned long)mapping & FOLIO_MAPPING_FLAGS))
 		return false;
 
-	/* A CPU that comes online from here on sees what (B) was for. */
-	for_each_online_cpu(cpu) {
+	guarded = mapping_guarded(mapping);
+	if (!guarded)
+		return false;
+
+	for (cpu = guarding_cpu(guarded, 0); cpu < nr_cpu_ids;
+	     cpu = guarding_cpu(guarded, cpu + 1)) {
 		/* Pairs with the release that clears it, see folio_guards. */
 		if (smp_load_acquire(&per_cpu(folio_guards, cpu).folio) == folio)
 			return true;
@@ -233,9 +257,10 @@ static inline void folio_guard_hold(struct folio_guard *guard,
 
 /**
  * folios_wait_unguarded - Wait until no CPU reads folios under its guard.
- * @folios: Folios that have been removed from i_pages since it was locked, of
- *   mappings that had AS_GUARDED then.
+ * @folios: Folios that have been removed from i_pages, of mappings that had
+ *   bits of AS_GUARDED when it was locked.
  * @nr: How many there are.
+ * @guarded: What mapping_guarded() said then.
  *
  * Call this before you drop your own reference, which may be the last one once
  * the page cache has dropped its references, or if the folios are frozen, before
@@ -247,17 +272,17 @@ static inline void folio_guard_hold(struct folio_guard *guard,
  * Context: Task context, without a lock that an interrupt may take.  A CPU that
  * has a guard does not get here.
  */
-void folios_wait_unguarded(struct folio **folios, unsigned int nr)
+void folios_wait_unguarded(struct folio **folios, unsigned int nr,
+			   unsigned long guarded)
 {
-	unsigned int i;
-	int cpu;
+	unsigned int i, cpu;
 
 	VM_WARN_ON_ONCE(in_interrupt() || irqs_disabled());
 
 	smp_mb();	/* (B), pairs with (A) in filemap_read_guarded() */
 
-	/* A CPU that comes online from here on sees what (B) was for. */
-	for_each_online_cpu(cpu) {
+	for (cpu = guarding_cpu(guarded, 0); cpu < nr_cpu_ids;
+	     cpu = guarding_cpu(guarded, cpu + 1)) {
 		struct folio **guard = &per_cpu(folio_guards, cpu).folio;
 		/* Pairs with the release that clears it, see folio_guards. */
 		struct folio *folio = smp_load_acquire(guard);
@@ -394,11 +419,11 @@ static void filemap_free_folio(const struct address_space *mapping,
  */
 void filemap_remove_folio(struct folio *folio)
 {
-	bool guarded = false;
+	unsigned long guarded = 0;
 
 	filemap_remove_folio_guarded(folio, &guarded);
 	if (guarded)
-		folios_wait_unguarded(&folio, 1);
+		folios_wait_unguarded(&folio, 1, guarded);
 }
 
 /*
@@ -406,15 +431,14 @@ void filemap_remove_folio(struct folio *folio)
  * to be called before the caller drops its reference.  The data may still be read
  * when ->free_folio() is called, which must not change them then.
  */
-void filemap_remove_folio_guarded(struct folio *folio, bool *guarded)
+void filemap_remove_folio_guarded(struct folio *folio, unsigned long *guarded)
 {
 	struct address_space *mapping = folio->mapping;
 
 	BUG_ON(!folio_test_locked(folio));
 	spin_lock(&mapping->host->i_lock);
 	xa_lock_irq(&mapping->i_pages);
-	if (mapping_guarded(mapping))
-		*guarded = true;
+	*guarded |= mapping_guarded(mapping);
 	__filemap_remove_folio(folio, NULL);
 	xa_unlock_irq(&mapping->i_pages);
 	if (mapping_shrinkable(mapping))
@@ -481,7 +505,7 @@ static void page_cache_delete_batch(struct address_space *mapping,
 void delete_from_page_cache_batch(struct address_space *mapping,
 				  struct folio_batch *fbatch)
 {
-	bool guarded;
+	unsigned long guarded;
 	int i;
 
 	if (!folio_batch_count(fbatch))
@@ -503,7 +527,8 @@ void delete_from_page_cache_batch(struct address_space *mapping,
 	spin_unlock(&mapping->host->i_lock);
 
 	if (guarded)
-		folios_wait_unguarded(fbatch->folios, folio_batch_count(fbatch));
+		folios_wait_unguarded(fbatch->folios, folio_batch_count(fbatch),
+				      guarded);
 	for (i = 0; i < folio_batch_count(fbatch); i++)
 		filemap_free_folio(mapping, fbatch->folios[i]);
 }
@@ -979,7 +1004,7 @@ void replace_page_cache_folio(struct folio *old, struct folio *new)
 	void (*free_folio)(struct folio *) = mapping->a_ops->free_folio;
 	pgoff_t offset = old->index;
 	XA_STATE(xas, &mapping->i_pages, offset);
-	bool guarded;
+	unsigned long guarded;
 
 	VM_BUG_ON_FOLIO(!folio_test_locked(old), old);
 	VM_BUG_ON_FOLIO(!folio_test_locked(new), new);
@@ -1007,7 +1032,7 @@ void replace_page_cache_folio(struct folio *old, struct folio *new)
 		lruvec_stat_add_folio(new, NR_SHMEM);
 	xas_unlock_irq(&xas);
 	if (guarded)
-		folios_wait_unguarded(&old, 1);
+		folios_wait_unguarded(&old, 1, guarded);
 	if (free_folio)
 		free_folio(old);
 	folio_put(old);
@@ -2962,11 +2987,11 @@ static void filemap_end_dropbehind_read(struct folio *folio)
 	}
 }
 
-/* Let folios of @mapping be guarded from now on. */
-static noinline void filemap_set_guarded(struct address_space *mapping)
+/* Let CPUs with this bit of AS_GUARDED guard folios of @mapping from now on. */
+static noinline void filemap_set_guarded(struct address_space *mapping, int bit)
 {
 	xa_lock_irq(&mapping->i_pages);
-	set_bit(AS_GUARDED, &mapping->flags);
+	set_bit(AS_GUARDED + bit, &mapping->flags);
 	xa_unlock_irq(&mapping->i_pages);
 }
 
@@ -2992,12 +3017,16 @@ noinline size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
 				     loff_t prev, struct iov_iter *iter)
 {
 	XA_STATE(xas, &mapping->i_pages, pos >> PAGE_SHIFT);
-	bool first = false, activate = false;
 	struct folio_guard *guard;
+	bool activate = false;
 	struct folio *folio;
 	size_t copied = 0;
+	int bit, first = -1;
 	loff_t isize;
 
+	/* On arm, mapping highmem takes locks, which sleep there. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) && IS_ENABLED(CONFIG_HIGHMEM))
+		return 0;
 	/* To flush takes locks, and is of the whole folio. */
 	if (ARCH_IMPLEMENTS_FLUSH_DCACHE_PAGE && mapping_writably_mapped(mapping))
 		return 0;
@@ -3008,8 +3037,9 @@ retry:
 	folio = xas_load(&xas);
 	if (!folio || xa_is_value(folio) || xa_is_internal(folio))
 		goto out;
-	if (unlikely(!mapping_guarded(mapping))) {
-		first = true;
+	bit = smp_processor_id() % AS_GUARDED_BITS;
+	if (unlikely(!(mapping_guarded(mapping) & BIT(bit)))) {
+		first = bit;
 		goto out;
 	}
 
@@ -3052,9 +3082,9 @@ out:
 	preempt_enable();
 	rcu_read_unlock();
 
-	if (unlikely(first)) {
-		first = false;
-		filemap_set_guarded(mapping);
+	if (unlikely(first >= 0)) {
+		filemap_set_guarded(mapping, first);
+		first = -1;
 		xas_reset(&xas);
 		goto retry;
 	}

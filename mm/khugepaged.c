@@ -2224,7 +2224,8 @@ drop_pml:
 }
 
 /* Call folios_wait_unguarded() for all folios of @list. */
-static void collapse_wait_unguarded(struct list_head *list)
+static void collapse_wait_unguarded(struct list_head *list,
+				    unsigned long guarded)
 {
 	struct folio_batch fbatch;
 	struct folio *folio;
@@ -2234,7 +2235,8 @@ static void collapse_wait_unguarded(struct list_head *list)
 		if (folio_batch_add(&fbatch, folio) &&
 		    !list_is_last(&folio->lru, list))
 			continue;
-		folios_wait_unguarded(fbatch.folios, folio_batch_count(&fbatch));
+		folios_wait_unguarded(fbatch.folios, folio_batch_count(&fbatch),
+				      guarded);
 		folio_batch_reinit(&fbatch);
 	}
 }
@@ -2275,9 +2277,9 @@ static enum scan_result collapse_file(struct mm_struct *mm, unsigned long addr,
 	LIST_HEAD(pagelist);
 	XA_STATE_ORDER(xas, &mapping->i_pages, start, HPAGE_PMD_ORDER);
 	enum scan_result result = SCAN_SUCCEED;
+	unsigned long guarded;
 	int nr_none = 0;
 	bool is_shmem = shmem_file(file);
-	bool guarded;
 
 	/*
 	 * MADV_COLLAPSE ignores shmem huge config, so do not check shmem
@@ -2659,7 +2661,7 @@ immap_locked:
 	 * The collapse has succeeded, so free the old folios.
 	 */
 	if (guarded)
-		collapse_wait_unguarded(&pagelist);
+		collapse_wait_unguarded(&pagelist, guarded);
 	list_for_each_entry_safe(folio, tmp, &pagelist, lru) {
 		list_del(&folio->lru);
 		lruvec_stat_mod_folio(folio, NR_FILE_PAGES,

@@ -955,7 +955,7 @@ static void shmem_delete_from_page_cache(struct folio *folio, void *radswap)
 {
 	struct address_space *mapping = folio->mapping;
 	long nr = folio_nr_pages(folio);
-	bool guarded;
+	unsigned long guarded;
 	int error;
 
 	xa_lock_irq(&mapping->i_pages);
@@ -966,7 +966,7 @@ static void shmem_delete_from_page_cache(struct folio *folio, void *radswap)
 	shmem_update_stats(folio, -nr);
 	xa_unlock_irq(&mapping->i_pages);
 	if (guarded)
-		folios_wait_unguarded(&folio, 1);
+		folios_wait_unguarded(&folio, 1, guarded);
 	folio_put_refs(folio, nr);
 	BUG_ON(error);
 }
@@ -1149,7 +1149,7 @@ static void shmem_undo_range(struct inode *inode, loff_t lstart, uoff_t lend,
 	while (index < end && find_lock_entries(mapping, &index, end - 1,
 			&fbatch, indices)) {
 		unsigned int removed = 0;
-		bool guarded = false;
+		unsigned long guarded = 0;
 
 		for (i = 0; i < folio_batch_count(&fbatch); i++) {
 			folio = fbatch.folios[i];
@@ -1171,7 +1171,7 @@ static void shmem_undo_range(struct inode *inode, loff_t lstart, uoff_t lend,
 			folio_unlock(folio);
 		}
 		if (guarded)
-			folios_wait_unguarded(fbatch.folios, removed);
+			folios_wait_unguarded(fbatch.folios, removed, guarded);
 		folio_batch_remove_exceptionals(&fbatch);
 		folio_batch_release(&fbatch);
 		cond_resched_tasks_rcu_qs();

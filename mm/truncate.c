@@ -181,7 +181,7 @@ int truncate_inode_folio(struct address_space *mapping, struct folio *folio)
  * As truncate_inode_folio(), of a folio that is in the page cache; @guarded: see
  * filemap_remove_folio_guarded().
  */
-void truncate_folio_guarded(struct folio *folio, bool *guarded)
+void truncate_folio_guarded(struct folio *folio, unsigned long *guarded)
 {
 	truncate_cleanup_folio(folio);
 	filemap_remove_folio_guarded(folio, guarded);
@@ -325,7 +325,7 @@ EXPORT_SYMBOL(generic_error_remove_folio);
 
 /* As mapping_evict_folio(); @guarded: see remove_mapping_guarded(). */
 static long __mapping_evict_folio(struct address_space *mapping,
-				  struct folio *folio, bool *guarded)
+				  struct folio *folio, unsigned long *guarded)
 {
 	/* The page may have been truncated before it was locked */
 	if (!mapping)
@@ -562,7 +562,8 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 
 	folio_batch_init(&fbatch);
 	while (find_lock_entries(mapping, &index, end, &fbatch, indices)) {
-		bool xa_has_values = false, guarded = false;
+		bool xa_has_values = false;
+		unsigned long guarded = 0;
 		int nr = folio_batch_count(&fbatch), removed = 0;
 
 		for (i = 0; i < nr; i++) {
@@ -596,7 +597,7 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 		}
 
 		if (guarded)
-			folios_wait_unguarded(fbatch.folios, removed);
+			folios_wait_unguarded(fbatch.folios, removed, guarded);
 
 		if (xa_has_values)
 			clear_shadow_entries(mapping, indices[0], indices[nr-1]);
@@ -649,7 +650,7 @@ int folio_unmap_invalidate(struct address_space *mapping, struct folio *folio,
 			   gfp_t gfp)
 {
 	void (*free_folio)(struct folio *);
-	bool guarded;
+	unsigned long guarded;
 	int ret;
 
 	VM_BUG_ON_FOLIO(!folio_test_locked(folio), folio);
@@ -681,7 +682,7 @@ int folio_unmap_invalidate(struct address_space *mapping, struct folio *folio,
 	spin_unlock(&mapping->host->i_lock);
 
 	if (guarded)
-		folios_wait_unguarded(&folio, 1);
+		folios_wait_unguarded(&folio, 1, guarded);
 	if (free_folio)
 		free_folio(folio);
 	folio_put_refs(folio, folio_nr_pages(folio));

@@ -684,7 +684,7 @@ static pageout_t pageout(struct swap_io_ctx *ctx, struct address_space *mapping,
  */
 static int __remove_mapping(struct address_space *mapping, struct folio *folio,
 			    bool reclaimed, struct mem_cgroup *target_memcg,
-			    bool *guarded)
+			    unsigned long *guarded)
 {
 	int refcount, frozen;
 	void *shadow = NULL;
@@ -768,8 +768,8 @@ static int __remove_mapping(struct address_space *mapping, struct folio *folio,
 		if (reclaimed && folio_is_file_lru(folio) &&
 		    !mapping_exiting(mapping) && !dax_mapping(mapping))
 			shadow = workingset_eviction(folio, target_memcg);
-		if (guarded && mapping_guarded(mapping))
-			*guarded = true;
+		if (guarded)
+			*guarded |= mapping_guarded(mapping);
 		__filemap_remove_folio(folio, shadow);
 		xa_unlock_irq(&mapping->i_pages);
 		if (mapping_shrinkable(mapping))
@@ -815,7 +815,7 @@ long remove_mapping(struct address_space *mapping, struct folio *folio)
  * before the caller drops its reference.
  */
 long remove_mapping_guarded(struct address_space *mapping, struct folio *folio,
-			    bool *guarded)
+			    unsigned long *guarded)
 {
 	if (__remove_mapping(mapping, folio, false, NULL, guarded)) {
 		/*
@@ -1073,11 +1073,13 @@ static bool may_enter_fs(struct folio *folio, gfp_t gfp_mask)
 }
 
 /* Free frozen folios, of which CPUs may guard some if *@guarded. */
-static void free_reclaimed_folios(struct folio_batch *fbatch, bool *guarded)
+static void free_reclaimed_folios(struct folio_batch *fbatch,
+				  unsigned long *guarded)
 {
 	if (*guarded)
-		folios_wait_unguarded(fbatch->folios, folio_batch_count(fbatch));
-	*guarded = false;
+		folios_wait_unguarded(fbatch->folios, folio_batch_count(fbatch),
+				      *guarded);
+	*guarded = 0;
 
 	mem_cgroup_uncharge_folios(fbatch);
 	try_to_unmap_flush();
@@ -1097,7 +1099,8 @@ static unsigned int shrink_folio_list(struct list_head *folio_list,
 	LIST_HEAD(demote_folios);
 	unsigned int nr_reclaimed = 0, nr_demoted = 0;
 	unsigned int pgactivate = 0;
-	bool do_demote_pass, guarded = false;
+	unsigned long guarded = 0;
+	bool do_demote_pass;
 	struct swap_io_ctx ctx = {};
 
 	folio_batch_init(&free_folios);

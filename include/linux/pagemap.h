@@ -210,11 +210,18 @@ enum mapping_flags {
 	AS_WRITEBACK_MAY_DEADLOCK_ON_RECLAIM = 9,
 	AS_KERNEL_FILE = 10,	/* mapping for a fake kernel file that shouldn't
 				   account usage to user cgroups */
-	AS_GUARDED = 11,	/* CPUs may guard folios, see folio_guards */
 	/* Bits 16-25 are used for FOLIO_ORDER */
 	AS_FOLIO_ORDER_BITS = 5,
 	AS_FOLIO_ORDER_MIN = 16,
 	AS_FOLIO_ORDER_MAX = AS_FOLIO_ORDER_MIN + AS_FOLIO_ORDER_BITS,
+	/* Which CPUs may guard folios, each bit for some, see folio_guards */
+#if BITS_PER_LONG == 64
+	AS_GUARDED = 32,
+	AS_GUARDED_BITS = 32,
+#else
+	AS_GUARDED = 11,
+	AS_GUARDED_BITS = 1,
+#endif
 };
 
 #define AS_FOLIO_ORDER_BITS_MASK ((1u << AS_FOLIO_ORDER_BITS) - 1)
@@ -320,9 +327,11 @@ static inline void mapping_clear_stable_writes(struct address_space *mapping)
 	clear_bit(AS_STABLE_WRITES, &mapping->flags);
 }
 
-static inline bool mapping_guarded(const struct address_space *mapping)
+/* Which bits of AS_GUARDED are set, from bit 0 on. */
+static inline unsigned long mapping_guarded(const struct address_space *mapping)
 {
-	return test_bit(AS_GUARDED, &mapping->flags);
+	return (READ_ONCE(mapping->flags) >> AS_GUARDED) &
+		GENMASK(AS_GUARDED_BITS - 1, 0);
 }
 
 static inline void mapping_set_inaccessible(struct address_space *mapping)

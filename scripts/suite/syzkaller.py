@@ -40,9 +40,8 @@ GROUPS = {
              "tkill tgkill unshare setns syz_open_procfs$namespace getpid gettid getpgid setpgid getpgrp getsid "
              "prctl$PR_SET_CHILD_SUBREAPER ptrace exit exit_group",
 }
+# With half a minute to begin, in which it checks which calls the kernel has.
 SECONDS = 600
-# That it takes to begin, and to check which calls the kernel has.
-BEGIN = 60
 PROCS = 4
 # It looks for symbols of the type that they have on x86, and talks to itself through
 # the loopback device.
@@ -84,9 +83,9 @@ def get(where: Where) -> Had:
     ours = [f"{path.name}\n{path.read_text()}" for path in sorted(PROGRAMS.iterdir())]
     files = built("syzkaller", [fingerprint(source), *ours], lambda to: build(source, to))
     return Had(f"syzkaller, commit {commit}", tuple(
-        Program(group, f"timeout -s KILL {SECONDS + BEGIN} $SUITE/syz-execprog -executor $SUITE/syz-executor -stress "
+        Program(group, f"timeout -s KILL {SECONDS} $SUITE/syz-execprog -executor $SUITE/syz-executor -stress "
                        f"-output -cover=false -procs {PROCS} -syscalls '{','.join(calls.split())}' "
-                       f"$SUITE/programs/{group}", SECONDS + BEGIN + 30)
+                       f"$SUITE/programs/{group}", SECONDS + 30)
         for group, calls in GROUPS.items()), files)
 
 

@@ -43,8 +43,8 @@ from suite import (Absent, Had, Program, Suite, Where, fsx, hackbench, jobs, kse
 from tree import apply, code_of, tree_of
 from watch import Ran, Unfinished
 
-SUITES = {module.SUITE.name: module.SUITE for module in (hackbench, stress, perf, jobs, fsx, ltp, kselftests,
-                                                            trinity, syzkaller)}
+SUITES = {module.SUITE.name: module.SUITE for module in (hackbench, stress, perf, jobs, fsx, ltp, kselftests, trinity,
+                                                         syzkaller)}
 # Those that run where nobody names any.
 USUAL = [suite.name for suite in SUITES.values() if not suite.fuzzer]
 # Raise this when what a guest does with a suite changes and its script does not.
@@ -231,9 +231,9 @@ def compare(suite: Suite, had: Had, programs: list[Program], images: dict[str, K
     config = images["patched"].config
     names = {one: f"{suite.name} {config} {one}" for one in SIDES}
     seen = {"patched": side(suite, had, programs, images["patched"], names["patched"], options)}
-    alike = [one for one in programs if not suite.fuzzer or seen["patched"][one.name].verdict == FAILED]
-    seen["baseline"] = side(suite, had, alike, images["baseline"], names["baseline"], options) if alike else {}
-    differ = [one for one in alike
+    compared = [one for one in programs if not suite.fuzzer or seen["patched"][one.name].verdict == FAILED]
+    seen["baseline"] = side(suite, had, compared, images["baseline"], names["baseline"], options) if compared else {}
+    differ = [one for one in compared
               if behaviour(seen["baseline"][one.name]) != behaviour(seen["patched"][one.name])]
     repeated = {}
     if differ:
@@ -258,6 +258,11 @@ def red(compared: Compared) -> list[str]:
             if any(not one.startswith(PASSED) for one in sides["patched"].keys() - sides["baseline"].keys())]
 
 
+def ran_on(compared: Compared, which: str) -> list[Result]:
+    """What ran on the side @which: of a fuzzer not all on the baseline."""
+    return [sides[which] for sides in compared.seen.values() if which in sides]
+
+
 def results(compared: Compared) -> Iterator[Result]:
     """@compared as results: each program that differs, and the suite as a whole."""
     name = f"suites: {compared.suite} ({compared.config})"
@@ -269,7 +274,7 @@ def results(compared: Compared) -> Iterator[Result]:
         told = "; ".join(f"{which}: " + ", ".join(f"{times}x {one}" for one, times in sides[which].items())
                          for which in SIDES)
         yield Result(f"{name}: {program}", FAILED if program in wrong else PASSED, told)
-    totals = {which: count([sides[which] for sides in compared.seen.values() if which in sides]) for which in SIDES}
+    totals = {which: count(ran_on(compared, which)) for which in SIDES}
     yield Result(f"{name}: {len(compared.seen)} programs", PASSED if not wrong else FAILED,
                  f"baseline {totals['baseline']}; patched {totals['patched']}")
 
@@ -342,9 +347,8 @@ def record(compared: Compared) -> dict:
     if compared.seen is None:
         return row | {"not run": compared.why}
     wrong = red(compared)
-    verdicts = {which: [sides[which].verdict for sides in compared.seen.values() if which in sides] for which in SIDES}
-    totals = {which: {verdict: verdicts[which].count(verdict) for verdict in (PASSED, FAILED, SKIPPED)}
-              for which in SIDES}
+    totals = {which: {verdict: sum(one.verdict == verdict for one in ran_on(compared, which))
+                      for verdict in (PASSED, FAILED, SKIPPED)} for which in SIDES}
     alike = {name: sides["patched"] for name, sides in compared.seen.items() if name not in compared.repeated}
     return row | {
         "version": compared.version, "programs": len(compared.seen), **totals,

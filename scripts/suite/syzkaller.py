@@ -19,10 +19,10 @@ from process import logged, output, say
 from suite import Absent, Had, Program, Suite, Where, built, checkout, fingerprint
 
 PROGRAMS = Path(__file__).with_suffix("")
-# Files of programs.  User-Mode Linux walks the VMAs of a task without its lock where
+# One file of programs each.  User-Mode Linux walks the VMAs of a task without its lock where
 # pages are taken from its maps, which lockdep reports: so none of them maps a file and
 # then takes pages from it.
-GROUPS = ("pipes", "files", "memory", "tasks")
+GROUPS = tuple(sorted(path.name for path in PROGRAMS.iterdir()))
 # With half a minute to begin, in which it checks which calls the kernel has.
 SECONDS = 600
 PROCS = 4
@@ -65,7 +65,7 @@ def get(where: Where) -> Had:
     if not shutil.which("go"):
         raise Absent("install Go, which builds syzkaller")
     commit = output("git", "-C", source, "rev-parse", "--short=12", "HEAD").strip()
-    ours = [f"{path.name}\n{path.read_text()}" for path in sorted(PROGRAMS.iterdir())]
+    ours = [f"{group}\n{(PROGRAMS / group).read_text()}" for group in GROUPS]
     files = built("syzkaller", [fingerprint(source), *ours], lambda to: build(source, to))
     return Had(f"syzkaller, commit {commit}", tuple(
         Program(group, f"timeout -s KILL {SECONDS} $SUITE/syz-execprog -executor $SUITE/syz-executor -cover=false "

@@ -427,8 +427,8 @@ static inline size_t mapping_max_folio_size_supported(void)
  * something the core cannot know).
  * Do not tune it based on, eg, i_size.
  *
- * Context: This should not be called while the inode is active as it
- * is non-atomic.
+ * Context: This should not be called while the inode is active, since the
+ * page cache may have folios of other orders then.
  */
 static inline void mapping_set_folio_order_range(struct address_space *mapping,
 						 unsigned int min,
@@ -465,8 +465,8 @@ static inline void mapping_set_folio_min_order(struct address_space *mapping,
  * indicate that the VFS can use large folios to cache the contents of
  * the file.
  *
- * Context: This should not be called while the inode is active as it
- * is non-atomic.
+ * Context: This should not be called while the inode is active, since the
+ * page cache may have folios of other orders then.
  */
 static inline void mapping_set_large_folios(struct address_space *mapping)
 {

@@ -296,39 +296,39 @@ static inline unsigned int pipe_update_tail(struct pipe_inode_info *pipe,
 }
 
 /*
- * Fault in the memory that a read of @len bytes goes to. Drop pipe->mutex for
- * that, as it may take long, and let others have the room, the pages and the data.
- * Returns how many of them are there, which is all that the read may return: it
- * waits for no memory that it does not need, and takes no more than it found. If
- * somebody else has read meanwhile, returns 0.
+ * Fault in the memory that a read of *@len bytes goes to. Drop pipe->mutex for that,
+ * as it may take long, and let others have the data, which they have been woken for.
+ *
+ * Only as much as there is to read: the read waits for no memory that it does not
+ * need. *@len is set to that, so that it takes no more either. If somebody else has
+ * read meanwhile, the read starts over, and returns true if it may drop the mutex
+ * again, because the memory was there.
  */
-static noinline size_t anon_pipe_fault_in(struct pipe_inode_info *pipe,
-					  const struct iov_iter *to, size_t len,
-					  struct list_head *drained,
-					  bool wake_writer, bool wake_next_reader)
+static noinline bool anon_pipe_fault_in(struct pipe_inode_info *pipe,
+					const struct iov_iter *to, size_t *len,
+					bool wake_next_reader)
 {
 	/* As in anon_pipe_read() */
 	unsigned int head = smp_load_acquire(&pipe->head);
 	const struct pipe_buffer *next, *buf = pipe_buf(pipe, pipe->tail);
 	unsigned int tail = pipe->tail, offset = buf->offset, i = tail;
-	size_t avail = 0;
+	size_t left, avail = 0;
 
 	do {
 		next = pipe_buf(pipe, i++);
 		avail += next->len;
-	} while (avail < len && !(next->flags & PIPE_BUF_FLAG_PACKET) && !pipe_empty(head, i));
-	len = min(len, avail);
+	} while (avail < *len && !(next->flags & PIPE_BUF_FLAG_PACKET) && !pipe_empty(head, i));
+	avail = min(*len, avail);
 	mutex_unlock(&pipe->mutex);
-	if (wake_writer)
-		wake_up_interruptible_sync_poll(&pipe->wr_wait, EPOLLOUT | EPOLLWRNORM);
+	/* As for writers: nobody polls for EPOLLMSG. */
 	if (wake_next_reader)
-		wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
-	anon_pipe_put_list(pipe, drained);
-	fault_in_iov_iter_writeable(to, len);
+		wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLMSG);
+	left = fault_in_iov_iter_writeable(to, avail);
 	mutex_lock(&pipe->mutex);
 	if (pipe->tail != tail || pipe_buf(pipe, tail) != buf || buf->offset != offset)
-		return 0;
-	return len;
+		return !left;
+	*len = avail;
+	return false;
 }
 
 static ssize_t
@@ -415,20 +415,15 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 				pagefault_enable();
 			if (unlikely(written < chars) && nofault) {
 				iov_iter_revert(to, written);
-				total_len = anon_pipe_fault_in(pipe, to, total_len, &drained,
-							       wake_writer, wake_next_reader);
-				wake_writer = false;
-				wake_next_reader = false;
-				nofault = !total_len;
-				if (nofault) {
-					/* What a read returns is contiguous. */
-					if (ret)
-						break;
-					total_len = iov_iter_count(to);
+				nofault = false;
+				/* Nobody else gets what is behind what is read already. */
+				if (!ret) {
+					nofault = anon_pipe_fault_in(pipe, to, &total_len,
+								     wake_next_reader);
+					wake_next_reader = false;
 				}
 				continue;
 			}
-			nofault = true;
 			if (unlikely(written < chars)) {
 				if (!ret)
 					ret = -EFAULT;
@@ -807,6 +802,7 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 		 * is next is not prepared, wake another one, and prepare it. The
 		 * reader has told those who poll; none of them asks for EPOLLMSG.
 		 */
+		room = anon_pipe_room(pipe);
 		pipe->wake_readers = was_empty && !full;
 		mutex_unlock(&pipe->mutex);
 		if (full && was_empty)
@@ -815,7 +811,7 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 			kill_fasync(&pipe->fasync_readers, SIGIO, POLL_IN);
 		else if (woken)
 			wake_up_interruptible_sync_poll(&pipe->wr_wait, EPOLLMSG);
-		anon_pipe_prepare(pipe, &prep, iocb, from, 0, anon_pipe_room(pipe));
+		anon_pipe_prepare(pipe, &prep, iocb, from, 0, room);
 		if (full)
 			wait_event_interruptible_exclusive(pipe->wr_wait, pipe_writable(pipe));
 		mutex_lock(&pipe->mutex);

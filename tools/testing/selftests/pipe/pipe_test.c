@@ -697,8 +697,8 @@ TEST_F_TIMEOUT(stuck, reader, TIMEOUT / 4)
 	const ssize_t len = variant->pages * psz - variant->odd;
 
 	ASSERT_EQ(len, put(self->p[1], len, 3, 0));
-	/* It needs no memory but for what it has found. */
-	madvise(self->l.map + variant->pages * psz, psz, MADV_DONTNEED);
+	/* It waits before it reads, and for no memory but for what it has found. */
+	madvise(self->l.map, (variant->pages + 1) * psz, MADV_DONTNEED);
 	self->io = (struct io){ .fd = self->p[0], .is_read = true, .buf = self->l.map,
 				.len = (variant->pages + 1) * psz };
 	start_stuck(_metadata, &self->io, &self->l, self->p[1], len);

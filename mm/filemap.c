@@ -173,31 +173,13 @@
  */
 struct folio_guard {
 	struct folio *folio;
-#ifdef CONFIG_DEBUG_VM
+#ifdef CONFIG_DEBUG_VM_PGFLAGS
 	/* The page that is read, once its folio has been found in i_pages. */
 	struct page *held;
 #endif
 };
 
 static DEFINE_PER_CPU_SHARED_ALIGNED(struct folio_guard, folio_guards);
-
-/* The first CPU from @cpu on that has one of the bits @guarded of AS_GUARDED. */
-static unsigned int guarding_cpu(unsigned long guarded, unsigned int cpu)
-{
-	while (cpu < nr_cpu_ids) {
-		unsigned long bits = guarded >> (cpu % AS_GUARDED_BITS);
-
-		if (!bits) {
-			cpu = ALIGN(cpu + 1, AS_GUARDED_BITS);
-			continue;
-		}
-		cpu += __ffs(bits);
-		if (cpu < nr_cpu_ids && cpu_possible(cpu))
-			break;
-		cpu++;
-	}
-	return cpu;
-}
 
 /**
  * folio_guarded - Whether a CPU reads a folio under its guard.
@@ -210,25 +192,25 @@ bool folio_guarded(const struct folio *folio)
 {
 	struct address_space *mapping = READ_ONCE(folio->mapping);
 	unsigned long guarded;
-	unsigned int cpu;
+	unsigned int bit, cpu;
 
 	if (!mapping || ((unsigned long)mapping & FOLIO_MAPPING_FLAGS))
 		return false;
 
 	guarded = mapping_guarded(mapping);
-	if (!guarded)
-		return false;
-
-	for (cpu = guarding_cpu(guarded, 0); cpu < nr_cpu_ids;
-	     cpu = guarding_cpu(guarded, cpu + 1)) {
-		/* Pairs with the release that clears it, see folio_guards. */
-		if (smp_load_acquire(&per_cpu(folio_guards, cpu).folio) == folio)
-			return true;
+	for_each_set_bit(bit, &guarded, AS_GUARDED_BITS) {
+		for (cpu = bit; cpu < nr_cpu_ids; cpu += AS_GUARDED_BITS) {
+			if (!cpu_possible(cpu))
+				continue;
+			/* Pairs with the release that clears it, see folio_guards. */
+			if (smp_load_acquire(&per_cpu(folio_guards, cpu).folio) == folio)
+				return true;
+		}
 	}
 	return false;
 }
 
-#ifdef CONFIG_DEBUG_VM
+#ifdef CONFIG_DEBUG_VM_PGFLAGS
 static void folio_guard_hold(struct folio_guard *guard, struct page *page)
 {
 	WRITE_ONCE(guard->held, page);
@@ -255,6 +237,21 @@ static inline void folio_guard_hold(struct folio_guard *guard,
 }
 #endif
 
+static void folios_wait_cpu(struct folio **folios, unsigned int nr, unsigned int cpu)
+{
+	struct folio **guard = &per_cpu(folio_guards, cpu).folio;
+	/* Pairs with the release that clears it, see folio_guards. */
+	struct folio *folio = smp_load_acquire(guard);
+	unsigned int i;
+
+	for (i = 0; folio && i < nr; i++) {
+		if (folios[i] == folio) {
+			smp_cond_load_acquire(guard, VAL != folio);
+			break;
+		}
+	}
+}
+
 /**
  * folios_wait_unguarded - Wait until no CPU reads folios under its guard.
  * @folios: Folios that have been removed from i_pages, of mappings that had
@@ -266,8 +263,8 @@ static inline void folio_guard_hold(struct folio_guard *guard,
  * the page cache has dropped its references, or if the folios are frozen, before
  * they are freed: this is (B), and the look at the guards, see folio_guards.
  * Who has a guard copies up to a page with preemption and page faults off, so
- * this takes no longer than to spin for a lock.  Folios that are still in
- * i_pages must not be among @folios: these are guarded again and again.
+ * this is as spinning for a lock.  Folios that are still in i_pages must not be
+ * among @folios: these are guarded again and again.
  *
  * Context: Task context, without a lock that an interrupt may take.  A CPU that
  * has a guard does not get here.
@@ -275,23 +272,16 @@ static inline void folio_guard_hold(struct folio_guard *guard,
 void folios_wait_unguarded(struct folio **folios, unsigned int nr,
 			   unsigned long guarded)
 {
-	unsigned int i, cpu;
+	unsigned int bit, cpu;
 
-	VM_WARN_ON_ONCE(in_interrupt() || irqs_disabled());
+	VM_WARN_ON_ONCE(!in_task() || irqs_disabled());
 
 	smp_mb();	/* (B), pairs with (A) in filemap_read_guarded() */
 
-	for (cpu = guarding_cpu(guarded, 0); cpu < nr_cpu_ids;
-	     cpu = guarding_cpu(guarded, cpu + 1)) {
-		struct folio **guard = &per_cpu(folio_guards, cpu).folio;
-		/* Pairs with the release that clears it, see folio_guards. */
-		struct folio *folio = smp_load_acquire(guard);
-
-		for (i = 0; folio && i < nr; i++) {
-			if (folios[i] == folio) {
-				smp_cond_load_acquire(guard, VAL != folio);
-				break;
-			}
+	for_each_set_bit(bit, &guarded, AS_GUARDED_BITS) {
+		for (cpu = bit; cpu < nr_cpu_ids; cpu += AS_GUARDED_BITS) {
+			if (cpu_possible(cpu))
+				folios_wait_cpu(folios, nr, cpu);
 		}
 	}
 }
@@ -3021,7 +3011,7 @@ noinline size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
 	bool activate = false;
 	struct folio *folio;
 	size_t copied = 0;
-	int bit, first = -1;
+	int bit, set = -1;
 	loff_t isize;
 
 	/* On arm, mapping highmem takes locks, which sleep there. */
@@ -3030,7 +3020,7 @@ noinline size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
 	/* To flush takes locks, and is of the whole folio. */
 	if (ARCH_IMPLEMENTS_FLUSH_DCACHE_PAGE && mapping_writably_mapped(mapping))
 		return 0;
-retry:
+
 	rcu_read_lock();
 	preempt_disable();
 
@@ -3039,7 +3029,7 @@ retry:
 		goto out;
 	bit = smp_processor_id() % AS_GUARDED_BITS;
 	if (unlikely(!(mapping_guarded(mapping) & BIT(bit)))) {
-		first = bit;
+		set = bit;
 		goto out;
 	}
 
@@ -3082,12 +3072,8 @@ out:
 	preempt_enable();
 	rcu_read_unlock();
 
-	if (unlikely(first >= 0)) {
-		filemap_set_guarded(mapping, first);
-		first = -1;
-		xas_reset(&xas);
-		goto retry;
-	}
+	if (unlikely(set >= 0))
+		filemap_set_guarded(mapping, set);
 	if (unlikely(activate)) {
 		folio_mark_accessed(folio);
 		folio_put(folio);
@@ -3159,6 +3145,8 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 				already_read += copied;
 				iocb->ki_pos += copied;
 				last_pos = iocb->ki_pos;
+				/* The copy may have seen a later size. */
+				isize = i_size_read(inode);
 				continue;
 			}
 		}

@@ -1409,7 +1409,8 @@ static __always_inline bool __free_pages_prepare(struct page *page,
 		page->page_type = UINT_MAX;
 
 	if (is_check_pages_enabled()) {
-		VM_WARN_ON_ONCE_PAGE(page_guard_held(page, order), page);
+		VM_WARN_ON_ONCE_PAGE(IS_ENABLED(CONFIG_DEBUG_VM_PGFLAGS) &&
+				     page_guard_held(page, order), page);
 		if (free_page_is_bad(page))
 			bad++;
 		if (bad)

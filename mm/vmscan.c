@@ -732,7 +732,7 @@ static int __remove_mapping(struct address_space *mapping, struct folio *folio,
 		frozen = folio_ref_freeze(folio, refcount);
 	if (!frozen)
 		goto cannot_free;
-	/* note: atomic_cmpxchg in folio_ref_freeze provides the smp_rmb */
+	/* note: atomic_cmpxchg in page_ref_freeze provides the smp_rmb */
 	if (unlikely(folio_test_dirty(folio))) {
 		folio_ref_unfreeze(folio, refcount);
 		goto cannot_free;

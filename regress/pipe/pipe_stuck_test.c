@@ -23,6 +23,18 @@ static void init_messages(struct __test_metadata *_metadata, struct io *messages
 	messages->nr_lens = ARRAY_SIZE(calls);
 }
 
+/* Let it go on, and say what holds_mutex() said before; @query has ended then. */
+static bool held_while_stuck(struct __test_metadata *_metadata, int fd, struct lazy *l,
+			     struct io *query)
+{
+	bool held = holds_mutex(_metadata, fd, query);
+
+	lazy_resolve(_metadata, l);
+	if (held)
+		io_join(_metadata, query);
+	return held;
+}
+
 /*
  * @l has a writer who is stuck.  There are @before bytes in the pipe, and it has
  * not written anything yet, and is in nobody's way.
@@ -582,10 +594,7 @@ TEST_F_TIMEOUT(copy, room_since, LONG_TIMEOUT)
 	ASSERT_EQ(slots * psz, reader.ret);
 	ASSERT_EQ(-1, mismatch(reader.buf, slots * psz, 1, 0));
 	lazy_wait_stuck(_metadata, &l);
-	held = holds_mutex(_metadata, self->p[0], &query);
-	lazy_resolve(_metadata, &l);
-	if (held)
-		io_join(_metadata, &query);
+	held = held_while_stuck(_metadata, self->p[0], &l, &query);
 	io_join(_metadata, &l.writer);
 	ASSERT_FALSE(held);
 	ASSERT_EQ(0, query.ret);
@@ -1118,7 +1127,6 @@ TEST_F_TIMEOUT(copy, stuck_reader_in_frame, LONG_TIMEOUT)
 	const char *reason;
 	ssize_t before;
 	struct lazy l;
-	bool held;
 	int uffd;
 
 	uffd = uffd_open(_metadata, &reason);
@@ -1135,12 +1143,9 @@ TEST_F_TIMEOUT(copy, stuck_reader_in_frame, LONG_TIMEOUT)
 		lazy_start(_metadata, &l, self->p[0], 2);
 		io_init_read(_metadata, &other, self->p[0], len);
 		io_start(_metadata, &other);
-		held = holds_mutex(_metadata, self->p[0], &query);
-		lazy_resolve(_metadata, &l);
+		held_while_stuck(_metadata, self->p[0], &l, &query);
 		io_join(_metadata, &l.writer);
 		io_join(_metadata, &other);
-		if (held)
-			io_join(_metadata, &query);
 		ASSERT_EQ(len, l.writer.ret);
 		ASSERT_EQ(len, other.ret);
 		ASSERT_EQ(-1, mismatch(l.map, len, 1, 0));
@@ -1217,11 +1222,8 @@ TEST_F_TIMEOUT(copy, stuck_reader_again, LONG_TIMEOUT)
 	ASSERT_EQ(0, madvise(l.map, psz, MADV_DONTNEED));
 	put(_metadata, self->p[1], 20, 2, 0);
 	lazy_wait_stuck(_metadata, &l);
-	held = holds_mutex(_metadata, self->p[0], &query);
-	lazy_resolve(_metadata, &l);
+	held = held_while_stuck(_metadata, self->p[0], &l, &query);
 	io_join(_metadata, &l.writer);
-	if (held)
-		io_join(_metadata, &query);
 	ASSERT_FALSE(held);
 	ASSERT_EQ(20, query.ret);
 	ASSERT_EQ(20, l.writer.ret);

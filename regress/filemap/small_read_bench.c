@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define MAX_SIZE		32768
+#define MAX_SIZE		65536
 #define MAX_FILE_SIZE		(1024 * 1024 * 1024ULL)
 #define MAX_WORKERS		256
 #define DEFAULT_SECONDS		1
@@ -39,12 +39,14 @@
 /* How often to try to drop a page that somebody may just be looking at */
 #define DROP_TRIES		100
 
-enum offsets { OFFSETS_HOT, OFFSETS_RANDOM, OFFSETS_SEQUENTIAL, OFFSETS_END };
+enum offsets { OFFSETS_HOT, OFFSETS_RANDOM, OFFSETS_SEQUENTIAL, OFFSETS_END, OFFSETS_FIRST };
 enum fd_mode { FD_OWN, FD_SHARED };
 enum verify { VERIFY_SAMPLE, VERIFY_FULL };
 enum delete { DELETE_NONE, DELETE_TRUNCATE, DELETE_DONTNEED };
 
-static const char *const offsets_names[] = { "hot", "random", "sequential", "end", NULL };
+static const char *const offsets_names[] = {
+	"hot", "random", "sequential", "end", "first", NULL
+};
 static const char *const fd_names[] = { "own", "shared", NULL };
 static const char *const verify_names[] = { "sample", "full", NULL };
 static const char *const delete_names[] = { "none", "truncate", "dontneed", NULL };
@@ -72,7 +74,7 @@ static struct {
 	bool marker;
 	bool pin;
 } cfg = {
-	.sizes = { 6, { 1, 64, 256, 1024, 4096, 32768 } },
+	.sizes = { 6, { 1, 64, 256, 1024, 4096, 65536 } },
 	.ops = { 1, { 0 } },
 	.dir = "/tmp",
 	.workers = 1,
@@ -441,12 +443,25 @@ static void drop_misses(const struct worker *worker)
 		bench_leave(BENCH_FAIL, err, "cannot drop a part of the file from the cache");
 }
 
+/* A file that was just written, so that its pages are cached, and nobody has read */
+static void renew_file(struct worker *worker)
+{
+	int path_fd = file_make(worker->team, worker->seed, cfg.corrupt);
+
+	close(worker->fd);
+	worker->fd = bench_reopen(path_fd, O_RDONLY);
+	worker->file_pos = 0;
+	close(path_fd);
+}
+
 /* Decide about the next reads, up to that many; all that is not timed */
 static void plan(struct worker *worker, unsigned int nr)
 {
 	unsigned int misses = 0, i;
 	size_t len;
 
+	if (cfg.offsets == OFFSETS_FIRST)
+		renew_file(worker);
 	for (i = 0; i < nr; i++) {
 		worker->miss_due += 100 - cfg.hit_ratio;
 		if (worker->miss_due < 100) {
@@ -570,6 +585,10 @@ static void worker_main(struct team *team, unsigned int index)
 	if (worker->batch > BATCH_OPS)
 		worker->batch = BATCH_OPS;
 	worker->samples = worker->batch < BATCH_SAMPLES ? 1 : worker->batch / BATCH_SAMPLES;
+	if (cfg.offsets == OFFSETS_FIRST) {
+		worker->batch = 0;
+		worker->samples = 1;
+	}
 	if (cfg.hit_ratio < 100)
 		worker_init_misses(worker);
 
@@ -1052,18 +1071,19 @@ static const char help_text[] =
 "size, operation and size is run, one after the other.\n"
 "\n"
 "What to read:\n"
-"      --sizes LIST      bytes to ask for, 1 to 32K (default 1,64,256,1K,4K,32K). From\n"
+"      --sizes LIST      bytes to ask for, 1 to 64K (default 1,64,256,1K,4K,64K). From\n"
 "                        a file that is smaller, all of it is read\n"
 "      --file-size LIST  sizes of the files, up to 1G (default 4K,1M)\n"
 "      --dir DIR         where to make them, without names (default: /tmp)\n"
 "      --write-size N    write them by N bytes at a time (default 1M), which in many\n"
 "                        file systems decides how large the folios are\n"
 "      --offsets WHICH   hot (always 0, the default), random or sequential, multiples\n"
-"                        of the size, or end: always behind the last byte\n"
+"                        of the size, end: always behind the last byte, or first:\n"
+"                        at 0, once, of a new file that nobody has read\n"
 "      --hit-ratio P     let P percent of the reads hit the cache (default 100). Hits\n"
 "                        are to the first half of the file, and all others to a page\n"
 "                        of the second half, which is dropped again and again\n"
-"      --heat N          read each page N times before (default 8, with --delete 0).\n"
+"      --heat N          read each page N times before (default 8; 0 with --delete).\n"
 "                        With 0, pages are those that were just written, which the LRU\n"
 "                        thinks cold\n"
 "\n"
@@ -1162,7 +1182,7 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static void check_combinations(bool same)
+static void check_combinations(bool same, bool heated)
 {
 	unsigned int i, j;
 
@@ -1174,6 +1194,8 @@ static void check_combinations(bool same)
 		bench_usage("--fd shared and --different exclude each other");
 	if (cfg.offsets == OFFSETS_END && cfg.hit_ratio < 100)
 		bench_usage("--offsets end and --hit-ratio exclude each other");
+	if (cfg.offsets == OFFSETS_FIRST && (cfg.hit_ratio < 100 || cfg.fd == FD_SHARED || heated))
+		bench_usage("--offsets first excludes --hit-ratio, --fd shared and --heat");
 	for (i = 0; i < cfg.ops.nr; i++)
 		if (cfg.ops.val[i] == OP_READ && cfg.fd == FD_SHARED && cfg.workers > 1)
 			bench_usage("--op read of several workers needs --fd own");
@@ -1292,13 +1314,13 @@ static void parse(int argc, char **argv)
 		cfg.file_sizes.val[cfg.file_sizes.nr++] = 1 << 20;
 	}
 	/* Most files are deleted that nobody has read from the cache */
-	if (cfg.delete && !heated)
+	if ((cfg.delete || cfg.offsets == OFFSETS_FIRST) && !heated)
 		cfg.heat = 0;
 	if (cfg.delete && read_only)
 		bench_usage("%s means nothing with --delete", read_only);
 	if (cfg.delete && cfg.workers > 1)
 		bench_usage("--delete is for one worker");
-	check_combinations(same);
+	check_combinations(same, heated);
 }
 
 int main(int argc, char **argv)

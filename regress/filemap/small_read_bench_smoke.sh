@@ -13,7 +13,7 @@ keys='"bench":"small_read_bench" "size": "threads": "file_size": "op":
 "seconds": "p50_ns": "p99_ns":
 "max_ns": "mb_per_s": "ns_per_op":'
 counts=ops
-plan 56 small_read_bench
+plan 60 small_read_bench
 
 bench()
 {
@@ -29,7 +29,7 @@ also '"bytes":300,' "short reads are counted as such"
 for op in pread read preadv2; do
 	for offsets in hot random sequential; do
 		expect 0 5 300 "$op, $offsets, full verification" \
-			bench --op $op --offsets $offsets --sizes 1,100,4K,6000,32K \
+			bench --op $op --offsets $offsets --sizes 1,100,4K,6000,64K \
 			--file-size 100001 --count 300 --verify=full
 	done
 done
@@ -62,6 +62,10 @@ expect 0 1 900 "3 threads, a tenth of the reads misses" \
 expect 0 1 300 "pages that are cold" \
 	bench --heat 0 --sizes 64 --file-size 1M --offsets random --write-size 4K --count 300
 also '"heat":0,' "they are not read before"
+expect 0 4 300 "the first read of a file" \
+	bench --offsets first --op pread,read --sizes 64,4K --file-size 4K --count 300 --verify
+expect 0 1 300 "3 threads, the first read of a file" \
+	bench --offsets first --threads 3 --sizes 64 --file-size 1M --count 100
 # The initramfs of the arm64 guest has no getconf, and its pages have 4 KiB.
 page=$(getconf PAGESIZE 2>/dev/null || echo 4096)
 expect 0 1 3 "a file with room for one miss" \
@@ -89,15 +93,18 @@ expect 1 0 "" "damage is noticed by a thread" \
 	bench --sizes 64 --threads 3 --different --seconds 60 --corrupt
 expect 1 0 "" "damage is noticed by a process" \
 	bench --sizes 64 --procs 3 --different --seconds 60 --corrupt
+expect 1 0 "" "damage to a new file is noticed" \
+	bench --offsets first --sizes 64 --count 300 --corrupt
 expect 1 0 "" "pages that stay are noticed" bench --delete --count 5 --corrupt
 said 'pages are cached that were deleted' "it is the pages"
 
-expect 2 0 "" "wrong usage: size" bench --sizes 64,32769
+expect 2 0 "" "wrong usage: size" bench --sizes 64,65537
 expect 2 0 "" "wrong usage: count and seconds" bench --count 1 --seconds 1
 expect 2 0 "" "wrong usage: one position for several" \
 	bench --op read --threads 2 --fd shared
 expect 2 0 "" "wrong usage: no room to miss" bench --hit-ratio 50 --file-size 4K
 expect 2 0 "" "wrong usage: the end misses" bench --offsets end --hit-ratio 50 --file-size 1M
+expect 2 0 "" "wrong usage: what was read is not new" bench --offsets first --heat 1
 expect 2 0 "" "wrong usage: reads and deletions" bench --delete --sizes 64
 
 finish

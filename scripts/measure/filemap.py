@@ -19,7 +19,7 @@ REFERENCES = {f"page_ref/page_ref_{event}": MINE
 
 TRACED = 300            # reads that are traced
 COUNTED = 2000          # reads that are counted by instructions
-DELETED = 200           # files whose pages are deleted
+DELETED = 200           # files whose pages are deleted, or that are read once
 TINY, SMALL, LARGE, MANY = 100, 4096, 1 << 20, 16 << 20
 
 MOUNT = """
@@ -69,7 +69,7 @@ done
 """
 INSTRUCTIONS = MOUNT + f"""
 for fs in {' '.join(INSTRUCTION_SYSTEMS)}; do
-	{BENCH} --dir /tmp/$fs --sizes 1,64,128,129,256,1024,4096,32768 --file-size {SMALL},{LARGE} \\
+	{BENCH} --dir /tmp/$fs --sizes 1,64,128,129,256,1024,4096,65536 --file-size {SMALL},{LARGE} \\
 		--count {COUNTED} --json >> $fs.json
 	{BENCH} --dir /tmp/$fs --sizes 64,128 --file-size {LARGE} --offsets random --count {COUNTED} --json >> $fs.json
 	{BENCH} --dir /tmp/$fs --sizes 64,128 --file-size {MANY} --offsets random --write-size {SMALL} --heat 0 \\
@@ -78,6 +78,8 @@ for fs in {' '.join(INSTRUCTION_SYSTEMS)}; do
 		--count {COUNTED} --json >> $fs.json
 	{BENCH} --dir /tmp/$fs --sizes 4096 --file-size {TINY} --count {COUNTED} --json >> $fs.json
 	{BENCH} --dir /tmp/$fs --sizes 64,4096 --file-size {TINY} --offsets end --count {COUNTED} --json >> $fs.json
+	{BENCH} --dir /tmp/$fs --sizes 64 --file-size {SMALL} --offsets first --warmup 10 --count {DELETED} \
+		--json >> $fs.json
 	case " {' '.join(DROPPING_SYSTEMS)} " in
 	*" $fs "*)
 		{BENCH} --dir /tmp/$fs --sizes 64 --file-size {LARGE} --hit-ratio 0 --count {COUNTED // 4} --json >> $fs.json

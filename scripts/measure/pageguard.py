@@ -19,7 +19,7 @@ for fs in {' '.join(filemap.COUNTED_SYSTEMS)}; do
 	trace_start
 	{{
 		for how in '--file-size {filemap.SMALL},{filemap.LARGE}' '--file-size {filemap.LARGE} --offsets random'; do
-			{filemap.BENCH} --dir /tmp/$fs --sizes 1,64,256,1024,4096,32768 $how \\
+			{filemap.BENCH} --dir /tmp/$fs --sizes 1,64,256,1024,4096,65536 $how \\
 				--count {filemap.TRACED} --marker --json
 		done
 		{filemap.BENCH} --dir /tmp/$fs --sizes 64 --file-size {filemap.LARGE} --offsets sequential --op read \\

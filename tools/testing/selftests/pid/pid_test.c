@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -31,20 +31,8 @@
 #include "kselftest_harness.h"
 
 #define RESERVED_PIDS	300
-#define EXIT_SKIP	4
 
-static void say(const char *fmt, ...)
-{
-	va_list args;
-	char text[256];
-	int len;
-
-	va_start(args, fmt);
-	len = vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	if (write(STDERR_FILENO, text, len) < 0)
-		_exit(EXIT_FAILURE);
-}
+#define say(...)	dprintf(STDERR_FILENO, __VA_ARGS__)
 
 /* For processes that are not the one that runs the test */
 #define CHECK(cond)							\
@@ -66,6 +54,13 @@ static void say(const char *fmt, ...)
 		}							\
 	} while (0)
 
+/* What to exit with if something is not there */
+static int skip(const char *what, int err)
+{
+	say("# skipped: %s: %s\n", what, strerror(err));
+	return KSFT_SKIP;
+}
+
 /* Returns the number, 0 in the child, or -errno. */
 static long clone_tids(uint64_t flags, unsigned int nr, const pid_t *tids)
 {
@@ -80,25 +75,21 @@ static long clone_tids(uint64_t flags, unsigned int nr, const pid_t *tids)
 	return ret < 0 ? -errno : ret;
 }
 
-/* A child that is a zombie soon; returns its number, or -errno. */
-static long zombie(pid_t tid)
-{
-	long pid = clone_tids(0, tid ? 1 : 0, tid ? &tid : NULL);
-
-	if (!pid)
-		_exit(0);
-	return pid;
-}
-
-/* The same with a number one level further out, too */
+/*
+ * A child that is a zombie soon, with this number, and that one level further out,
+ * unless they are 0; returns its number, or -errno.
+ */
 static long zombie2(pid_t inner, pid_t outer)
 {
-	long pid = clone_tids(0, 2, (pid_t []){ inner, outer });
+	pid_t tids[] = { inner, outer };
+	long pid = clone_tids(0, !!inner + !!outer, inner ? tids : NULL);
 
 	if (!pid)
 		_exit(0);
 	return pid;
 }
+
+#define zombie(tid)	zombie2(tid, 0)
 
 static void reap(pid_t pid)
 {
@@ -113,21 +104,22 @@ static int sys_pidfd_open(pid_t pid)
 	return syscall(__NR_pidfd_open, pid, 0);
 }
 
-static void write_file(const char *path, const char *text)
+static bool write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 
-	CHECK(fd >= 0);
-	CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-	close(fd);
+	if (fd >= 0)
+		close(fd);
+	return ok;
 }
 
-static void write_number(const char *path, int number)
+static bool write_number(const char *path, int number)
 {
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", number);
-	write_file(path, text);
+	return write_file(path, text);
 }
 
 static void *map_shared(size_t size)
@@ -177,18 +169,17 @@ static int run_as_init(void (*fn)(void), bool proc)
 
 	snprintf(map, sizeof(map), "0 %d 1", geteuid());
 	pid = clone_tids(CLONE_NEWPID | CLONE_NEWNS | (root ? 0 : CLONE_NEWUSER), 0, NULL);
-	if (pid == -EPERM || pid == -EINVAL || pid == -ENOSPC)
-		return EXIT_SKIP;
+	/* But for these, it is not about pids: there are no namespaces for us. */
+	if (pid < 0 && pid != -EAGAIN && pid != -ENOMEM)
+		return skip("clone3() of a namespace", -pid);
 	CHECK(pid >= 0);
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (!root) {
-			write_file("/proc/self/setgroups", "deny");
-			write_file("/proc/self/uid_map", map);
-		}
-		if (proc && (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-			     mount("proc", "/proc", "proc", 0, NULL)))
-			_exit(EXIT_SKIP);
+		if ((!root && (!write_file("/proc/self/setgroups", "deny") ||
+			       !write_file("/proc/self/uid_map", map))) ||
+		    (proc && (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+			      mount("proc", "/proc", "proc", 0, NULL))))
+			_exit(skip("uid_map, or /proc", errno));
 		fn();
 		_exit(0);
 	}
@@ -196,14 +187,18 @@ static int run_as_init(void (*fn)(void), bool proc)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+FIXTURE(pid) { };
+FIXTURE_SETUP(pid) { }
+FIXTURE_TEARDOWN(pid) { }
+
 #define NS_TEST(name, proc)						\
 	static void name##_body(void);					\
-	TEST(name)							\
+	TEST_F_TIMEOUT(pid, name, 120)					\
 	{								\
 		int ret = run_as_init(name##_body, proc);		\
 									\
-		if (ret == EXIT_SKIP)					\
-			SKIP(return, "no PID namespace, or no /proc or file there"); \
+		if (ret == KSFT_SKIP)					\
+			SKIP(return, "what it needs is not there, see above");	\
 		EXPECT_EQ(0, ret);					\
 	}								\
 	static void name##_body(void)
@@ -211,10 +206,18 @@ static int run_as_init(void (*fn)(void), bool proc)
 #define NS_LAST_PID	"/proc/sys/kernel/ns_last_pid"
 #define PID_MAX		"/proc/sys/kernel/pid_max"
 
-static void need_ns_last_pid(void)
+/* Let numbers end at @max, or later where there are many CPUs; returns where. */
+static int set_pid_max(int max)
 {
-	if (access(NS_LAST_PID, W_OK))
-		_exit(EXIT_SKIP);
+	struct rlimit limit;
+
+	while (!write_number(PID_MAX, max)) {
+		CHECK(errno == EINVAL && max < 1 << 16);
+		max += 8;
+	}
+	if (!getrlimit(RLIMIT_NPROC, &limit) && limit.rlim_cur < (rlim_t)max + 100)
+		_exit(skip("RLIMIT_NPROC", EAGAIN));
+	return max;
 }
 
 /* Numbers follow each other, whether or not those before are in use. */
@@ -237,10 +240,9 @@ NS_TEST(sequence, false)
 /* The last one is followed by RESERVED_PIDS, and numbers in use are skipped. */
 NS_TEST(wrap, true)
 {
-	const int max = RESERVED_PIDS + 10;
+	const int max = set_pid_max(RESERVED_PIDS + 10);
 	int i;
 
-	write_number(PID_MAX, max);
 	for (i = 2; i < max; i++) {
 		CHECK_EQ(i, zombie(0));
 		if (i != RESERVED_PIDS + 1 && i != max - 1)
@@ -261,10 +263,9 @@ NS_TEST(wrap, true)
 /* If there is no number left, one that was reaped is good at once. */
 NS_TEST(exhausted, true)
 {
-	const int max = RESERVED_PIDS + 40;
+	const int max = set_pid_max(RESERVED_PIDS + 40);
 	int i, nr;
 
-	write_number(PID_MAX, max);
 	for (i = 2; i < max; i++)
 		CHECK_EQ(i, zombie(0));
 	for (i = 0; i < 300; i++) {
@@ -288,10 +289,11 @@ NS_TEST(ns_last_pid, true)
 	char text[16] = "";
 	int i, fd, nr;
 
-	need_ns_last_pid();
+	if (access(NS_LAST_PID, W_OK))
+		_exit(skip(NS_LAST_PID, errno));
 	for (i = 0; i < 300; i++) {
 		nr = 400 + i % 3;
-		write_number(NS_LAST_PID, nr - 1);
+		CHECK(write_number(NS_LAST_PID, nr - 1));
 		CHECK_EQ(nr, zombie(0));
 		fd = open(NS_LAST_PID, O_RDONLY);
 		CHECK(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
@@ -299,7 +301,7 @@ NS_TEST(ns_last_pid, true)
 		CHECK_EQ(nr, atoi(text));
 		/* In use: it is not skipped once it is reaped. */
 		if (i % 2) {
-			write_number(NS_LAST_PID, nr - 1);
+			CHECK(write_number(NS_LAST_PID, nr - 1));
 			CHECK_EQ(nr + 1, zombie(0));
 			reap(nr + 1);
 		}
@@ -533,7 +535,9 @@ static void turns(bool nested)
 	t->end = 1;
 	reap(pids[2]);
 	say("# number 555 taken %u and %u times\n", t->taken[0], t->taken[1]);
-	CHECK(t->taken[0] >= TURNS_LEAST && t->taken[1] >= TURNS_LEAST);
+	/* Or the machine is too slow, or too busy, to say anything. */
+	if (t->taken[0] < TURNS_LEAST || t->taken[1] < TURNS_LEAST)
+		_exit(skip("turns", ETIME));
 }
 
 NS_TEST(reused_at_once, false)
@@ -629,7 +633,8 @@ NS_TEST(death_of_a_namespace, false)
 	}
 	say("# of %u rounds, some were killed in %u, and none in %u; slow %u, %u of the others\n",
 	    round / 2, some, all, slow[0], slow[1]);
-	CHECK(slow[0] < round / 8 && slow[1] < round / 8);
+	/* Half of each kind: what does wait for something else does so in all rounds. */
+	CHECK(slow[0] < round / 4 && slow[1] < round / 4);
 	/* Or it did not test what it is for. */
 	CHECK(some || sysconf(_SC_NPROCESSORS_ONLN) == 1);
 }
@@ -682,11 +687,10 @@ NS_TEST(namespace_without_init_is_freed, true)
 	unsigned int i, slow = 0;
 	long from;
 
-	if (unshare(CLONE_NEWUSER))
-		_exit(EXIT_SKIP);
-	write_file("/proc/self/setgroups", "deny");
-	write_file("/proc/self/uid_map", "0 0 1");
-	write_number("/proc/sys/user/max_pid_namespaces", 1);
+	if (unshare(CLONE_NEWUSER) || !write_file("/proc/self/setgroups", "deny") ||
+	    !write_file("/proc/self/uid_map", "0 0 1") ||
+	    !write_number("/proc/sys/user/max_pid_namespaces", 1))
+		_exit(skip("user namespace", errno));
 	for (i = 0; i < 20; i++) {
 		from = now_ms();
 		while (syscall(__NR_clone3, &args, sizeof(args)) == -1 && errno == ENOSPC)
@@ -777,7 +781,9 @@ NS_TEST(lookups_beside_churn, true)
 	while (left) {
 		last = last_pid();
 		for (i = -3; i < 3; i++) {
-			if (last + i > pids[1] && look_up(last + i))
+			if (last + i <= pids[1])
+				continue;
+			if (look_up(last + i))
 				found++;
 			else
 				gone++;

@@ -17,13 +17,13 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <linux/loop.h>
+#include <linux/mman.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -42,7 +42,7 @@
 #include "../kselftest_harness.h"
 
 #define NR_PAGES	64		/* of the files, and of what is mapped */
-#define SWAP_SIZE	(8U << 20)
+#define SWAP_SIZE	(512 * psz)
 #define MAX_WRITE	(128U << 10)
 #define PATIENCE_MS	10000		/* until what ought to happen does not */
 #define QUIET_MS	100		/* who sleeps for as long waits */
@@ -64,14 +64,15 @@ static struct policy {
 } *policy;
 
 static size_t psz;
-static int fuse_fd, release_fd, cluster_fd;
+static int fuse_fd, release_fd, cluster_fd, group_fd;
 static pid_t main_pid, server, testee;
-static char dir[32] = "/tmp/fault_retry.XXXXXX", swap_dev[32], cluster[8];
+static char dir[32] = "/tmp/fault_retry.XXXXXX", group[32] = "cgroup/fault_retry.XXXXXX";
+static char swap_dev[32], cluster[8];
 static const char *no_fuse, *no_swap;
 static char *image[NR_NODES];
 
 /* What pages begin with */
-static __u64 word(size_t pos)
+static unsigned long word(size_t pos)
 {
 	return (pos + 1) * 0x9e3779b97f4a7c15ULL | 1;
 }
@@ -168,15 +169,15 @@ static void serve(void)
 	static __u64 buf[(MAX_WRITE + 65536) / sizeof(__u64)];
 	eventfd_t count;
 	ssize_t len;
-	int i;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setsid();	/* Who is told to end needs it to clean up */
 	/* What is swapped out comes here: nothing of this may be swapped out */
 	if (getppid() != main_pid || mlockall(MCL_CURRENT | MCL_FUTURE))
 		_exit(1);
 	while (poll(fds, 2, -1) > 0) {
 		if (fds[1].revents && !eventfd_read(release_fd, &count))
-			for (i = DATA; i < NR_NODES; i++)
+			for (int i = DATA; i < NR_NODES; i++)
 				if (policy[i].held && !load(&policy[i].hold)) {
 					store(&policy[i].held, 0);
 					answer_read(&held[i]);
@@ -201,11 +202,18 @@ static void release(enum node node)
 		kill(server, SIGKILL);
 }
 
+/* After a test, also one that has failed */
+static void release_all(void)
+{
+	for (int node = DATA; node < NR_NODES && !no_fuse; node++)
+		release(node);
+}
+
 /* ---- the device: made before the first test ---- */
 
-static int write_str(const char *path, const char *val)
+static int write_str(int at, const char *path, const char *val)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int fd = openat(at, path, O_WRONLY | O_CLOEXEC);
 	ssize_t ret = fd < 0 ? -1 : write(fd, val, strlen(val));
 
 	close(fd);
@@ -226,8 +234,10 @@ static const char *make_swap(void)
 	int fd, nr;
 
 	if (mkdir("cgroup", 0700) || mount("none", "cgroup", "cgroup2", 0, NULL) ||
-	    write_str("cgroup/cgroup.subtree_control", "+memory") || mkdir("cgroup/test", 0755))
+	    write_str(AT_FDCWD, "cgroup/cgroup.subtree_control", "+memory") || !mkdtemp(group))
 		return "no memory controller in cgroup2";
+	group_fd = open(group, O_PATH | O_CLOEXEC);
+	write_str(group_fd, "memory.zswap.max", "0");
 	fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 	nr = ioctl(fd, LOOP_CTL_GET_FREE);
 	close(fd);
@@ -255,7 +265,7 @@ static const char *make_device(void)
 	for (node = DATA; node < NR_NODES; node++) {
 		image[node] = mmap(NULL, size_of(node), RW, ANON, -1, 0);
 		for (pos = 0; node != SWAP && pos < size_of(node); pos += psz)
-			*(__u64 *)(image[node] + pos) = word(pos);
+			*(unsigned long *)(image[node] + pos) = word(pos);
 	}
 	header = (void *)(image[SWAP] + 1024);
 	header[0] = 1;
@@ -292,7 +302,7 @@ static void remove_device(void)
 	fd = open(swap_dev, O_RDWR | O_CLOEXEC);
 	ioctl(fd, LOOP_CLR_FD);
 	close(fd);
-	rmdir("cgroup/test");
+	rmdir(group);
 	umount2("cgroup", MNT_DETACH);
 	umount2("fuse", MNT_DETACH);
 	rmdir("cgroup");
@@ -310,7 +320,7 @@ static struct actor {
 	int (*fn)(struct actor *me);	/* 0, or an errno */
 	int arg, go, done, tid, err, sig, code;
 	long majflt;
-	__u64 seen;
+	unsigned long seen;
 } *actors;
 static int *staged;
 
@@ -335,12 +345,12 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 static int touch(struct actor *me)
 {
 	struct rusage before, after;
-	__u64 *p;
+	unsigned long *p;
 	int i;
 
 	getrusage(RUSAGE_THREAD, &before);
 	for (i = 0; i < me->arg; i++) {
-		p = (__u64 *)(stuck + i * psz);
+		p = (unsigned long *)(stuck + i * psz);
 		me->sig = sigsetjmp(escape, 1);
 		if (me->sig)
 			break;
@@ -363,19 +373,14 @@ enum change { MUNMAP, NO_ACCESS, READONLY, PKEY, REPLACE, DONTNEED, FORK, NR_CHA
 static int change(struct actor *me)
 {
 	enum change what = me->arg;
-	int ret = what == PKEY ? pkey_alloc(0, 0) : 0;
-	char *at = stuck;
+	int ret = what == PKEY ? syscall(SYS_pkey_alloc, 0, 0) : 0;
+	char *at = what < NR_CHANGES ? stuck : what == READONLY_OTHER ? other :
+		   what == POPULATE_BLOCK ? block : stuck + NR_PAGES / 2 * psz;
 
-	if (what == READONLY_OTHER)
-		at = other;
-	else if (what == POPULATE_BLOCK)
-		at = block;
-	else if (what >= NR_CHANGES)
-		at += NR_PAGES / 2 * psz;
 	if (what == FORK)
 		ret = fork();
 	else if (what == PKEY)	/* To others than who has made it, it allows nothing */
-		ret = ret < 0 ? ret : pkey_mprotect(at, psz, RW, ret);
+		ret = ret < 0 ? ret : syscall(SYS_pkey_mprotect, at, psz, RW, ret);
 	else if (what == REPLACE)
 		ret = -(mmap(at, psz, RW, ANON | MAP_FIXED, -1, 0) == MAP_FAILED);
 	else if (what == MUNMAP || what == MUNMAP_BESIDE)
@@ -432,24 +437,23 @@ static bool drop_file(enum node node)
 static bool stage_swap(void)
 {
 	size_t pages = how.shared ? NR_PAGES : 1, i;
-	int tries;
 
-	if (write_str("cgroup/test/cgroup.procs", "0"))
+	if (write_str(group_fd, "cgroup.procs", "0"))
 		return false;
 	mmap(stuck, NR_PAGES * psz, RW, ANON | MAP_FIXED, -1, 0);
 	madvise(stuck, NR_PAGES * psz, MADV_NOHUGEPAGE);
 	for (i = 0; i < pages; i++)
-		*(__u64 *)(stuck + i * psz) = word(i * psz);
+		*(unsigned long *)(stuck + i * psz) = word(i * psz);
 	if (how.shared && !fork())
 		_exit(0);
 	wait(NULL);
-	for (tries = 0; tries < 2000 && resident(stuck, pages); tries++) {
+	for (int tries = 0; tries < 2000 && resident(stuck, pages); tries++) {
 		madvise(stuck, pages * psz, MADV_PAGEOUT);
 		/* They stay in the swap cache.  This fails if it does not get as much */
-		write_str("cgroup/test/memory.reclaim", "1M");
+		write_str(group_fd, "memory.reclaim", "1M swappiness=max");
 		usleep(5000);
 	}
-	return !resident(stuck, pages) && !write_str("cgroup/cgroup.procs", "0");
+	return !resident(stuck, pages) && !write_str(AT_FDCWD, "cgroup/cgroup.procs", "0");
 }
 
 static bool stage(void)
@@ -476,29 +480,6 @@ static bool stage(void)
 	return !resident(stuck, 1);
 }
 
-static void be_tested(void)
-{
-	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
-	pthread_t thread;
-	int i;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	sigaction(SIGSEGV, &action, NULL);
-	sigaction(SIGBUS, &action, NULL);
-	for (i = 0; i < NR_ACTORS; i++) {
-		if (pthread_create(&thread, NULL, actor, &actors[i]))
-			_exit(1);
-		while (!load(&actors[i].tid))
-			usleep(1000);
-	}
-	/* What is there stays there: nobody faults but who is told to */
-	if (mlockall(MCL_CURRENT))
-		_exit(1);
-	store(staged, stage() ? 1 : 2);
-	for (;;)
-		pause();
-}
-
 static bool comes(int *what)
 {
 	int ms;
@@ -506,6 +487,26 @@ static bool comes(int *what)
 	for (ms = 0; !load(what) && ms < PATIENCE_MS; ms++)
 		usleep(1000);
 	return load(what);
+}
+
+static void be_tested(void)
+{
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+	pthread_t thread;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigaction(SIGSEGV, &action, NULL);
+	sigaction(SIGBUS, &action, NULL);
+	for (int i = 0; i < NR_ACTORS; i++) {
+		if (pthread_create(&thread, NULL, actor, &actors[i]) || !comes(&actors[i].tid))
+			_exit(1);
+	}
+	/* What is there stays there: nobody faults but who is told to */
+	if (mlockall(MCL_CURRENT))
+		_exit(1);
+	store(staged, stage() ? 1 : 2);
+	for (;;)
+		pause();
 }
 
 /* Does this thread do nothing for a while, and is not done? */
@@ -581,9 +582,7 @@ static bool ended(void)
 /* After a test, nobody waits, and the reference to what was waited for is gone */
 static void end(struct __test_metadata *_metadata)
 {
-	release(DATA);
-	release(BLOCK);
-	release(SWAP);
+	release_all();
 	ASSERT_TRUE(ended());
 	EXPECT_TRUE(drop_file(DATA));
 }
@@ -608,7 +607,7 @@ FIXTURE_VARIANT_ADD(fault, file_copy) { .how = { .private = true, .write = true 
 FIXTURE_VARIANT_ADD(fault, swap_read) { .how = { .swap = true } };
 FIXTURE_VARIANT_ADD(fault, swap_write) { .how = { .swap = true, .write = true } };
 FIXTURE_SETUP(fault) {}
-FIXTURE_TEARDOWN(fault) {}
+FIXTURE_TEARDOWN(fault) { release_all(); }
 
 /*
  * Claims: a fault that has waited for I/O comes to its end without the mmap_lock,
@@ -649,8 +648,8 @@ TEST_F_TIMEOUT(fault, changed_meanwhile, TIMEOUT)
 {
 	struct policy *p = &policy[variant->how.swap ? SWAP : DATA];
 	struct actor *victim = &actors[VICTIM];
+	unsigned long seen;
 	int what, code;
-	__u64 seen;
 
 	for (what = 0; what < NR_CHANGES; what++) {
 		if (!begin(_metadata, variant->how, false))
@@ -700,7 +699,7 @@ static const struct how random_file = { .advice = MADV_RANDOM };
 static const struct how shared_swap = { .swap = true, .write = true, .shared = true };
 FIXTURE(one) {};
 FIXTURE_SETUP(one) {}
-FIXTURE_TEARDOWN(one) {}
+FIXTURE_TEARDOWN(one) { release_all(); }
 
 /*
  * Claim: the second attempt does not hold a lock while it waits, either.  The
@@ -709,9 +708,8 @@ FIXTURE_TEARDOWN(one) {}
 TEST_F_TIMEOUT(one, second_attempt_waits, TIMEOUT)
 {
 	static const enum change all[] = { MUNMAP_BESIDE, READONLY_BESIDE, FORK };
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(all); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(all); i++) {
 		if (!begin(_metadata, random_file, true))
 			return;
 		stick(_metadata, &policy[DATA], 1);
@@ -795,6 +793,8 @@ int main(int argc, char **argv)
 	actors = mmap(NULL, psz, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	staged = (void *)((char *)actors + psz - sizeof(*staged));
 	atexit(remove_device);
+	signal(SIGINT, exit);
+	signal(SIGTERM, exit);
 	no_fuse = make_device();
 	return test_harness_run(argc, argv);
 }

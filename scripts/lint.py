@@ -121,8 +121,10 @@ def texts(topic: Topic, base: Base, tree: Path) -> Iterator[Result]:
                                                       if line.startswith("+") and not line.startswith("+++")))
             yield verdict(f"{name}: codespell", complaint("codespell", "-L", WORDS, own))
             if patch == topic.cover(base):
-                placeholder = cover.PLACEHOLDER.search(content)
-                yield verdict(f"{name}: written", f"it has the placeholder '{placeholder[0]}'" if placeholder else "")
+                # Other bases are not what is sent.
+                wrong = cover.wrong(export.blurb(patch)[1], topic, 1) if base.reference else cover.placeholder(
+                    content, topic)
+                yield verdict(f"{name}: written", "; ".join(wrong))
                 continue
             yield verdict(f"{name}: checkpatch --strict", checkpatch(tree, patch))
             people |= set(kernelscripts.maintainers(tree, patch))

@@ -67,7 +67,8 @@ class Texts(KernelCase):
     def setUp(self):
         super().setUp()
         self.one = self.series("alpha", ("fs/pipe.c", "line 7\n", "line seven\n"))
-        put(self.one.cover(self.base), "Subject: [PATCH 0/1] alpha\n\nWhy.\n")
+        put(self.one.cover(self.base), "Subject: [PATCH 0/1] alpha\n\nWhy.\n\nResults\n\n  a  1  2\n  b  3  4\n\n"
+            "Costs\n\nNone.\n\nHow to reproduce\n\n  make bench TOPIC=alpha\n\nChanges since v1\n\nNone.\n")
         # The checkers themselves are not on trial, nor installed.
         for name, fake in (("complaint", lambda *_argv, **_more: ""), ("search_path", lambda: "")):
             self.enterContext(mock.patch.object(lint, name, fake))
@@ -85,8 +86,15 @@ class Texts(KernelCase):
         self.assertEqual(self.failed(), ["get_maintainer"])
 
     def test_cover(self):
-        """A cover letter with a placeholder is not written."""
-        put(self.one.cover(self.base), "Subject: [PATCH 0/1] *** SUBJECT HERE ***\n\n*** BLURB HERE ***\n")
+        """A cover letter with a placeholder is not written, nor one of what is to be
+        sent that lacks a section."""
+        letter = self.one.cover(self.base)
+        complete = letter.read_text()
+        put(letter, complete.replace("Costs", "Prices"))
+        self.assertEqual(self.failed(), ["written"])
+        self.base = replace(self.base, reference=False)
+        self.assertEqual(self.failed(), [])
+        put(letter, complete + "*** BLURB HERE ***\n")
         self.assertEqual(self.failed(), ["written"])
 
     def test_tags(self):

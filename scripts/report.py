@@ -46,7 +46,7 @@ CONDITIONS = {
 LEAST = ("Executed instructions with one virtual CPU, by a clock of one nanosecond for each (QEMU's icount): of whole "
          "operations the best of several batches, or a lower quartile, on the `bench` kernel; of sections under a lock "
          "the median, or where it says so the mean, on the `trace` kernel, with lockdep. No spread was kept.")
-HEADS = ("series", "what leaves", "base → series", "instructions of an operation", "time under User-Mode Linux",
+HEADS = ("series", "what goes away", "base → series", "instructions of an operation", "time under User-Mode Linux",
          "worst row", "figures")
 # What README has of it.
 MARKS = ("<!-- figures: 'make report' writes them -->\n", "<!-- end of figures -->\n")

@@ -9,10 +9,12 @@ boot shows that KVM works, or with --timed.
 """
 
 import argparse
+import hashlib
 import importlib
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 import time
@@ -22,12 +24,12 @@ from types import ModuleType
 
 import machine
 import rounds
-from build import Kernel, compiler, kernel, kselftests
+from build import Kernel, compiler, fragments_hash, kernel, kselftests, regress_hash
 from command import arguments, at_least, run
 from fetch import repository
 from guest import boot
 from install import need
-from locks import room_for_builds, write_json
+from locks import cache, room_for_builds, write_json
 from measure import Measurement
 from model import GUESTS, ROOT, Base, Topic, chosen_topics, find_base, find_topic
 from process import Failure, output, say
@@ -118,20 +120,42 @@ def merge(sides: dict[str, list[dict]], topic: Topic) -> list[dict]:
     return list(merged.values())
 
 
+def unfinished(base: Base, topic: Topic) -> Path:
+    """Where in the cache the counts are kept until all figures of @topic are taken."""
+    return cache() / "bench" / f"{base.name}-{topic.name}.json"
+
+
+def identity(side: Side, measurement: Measurement, accel: str) -> str:
+    """What the counts of @measurement on @side depend on, as hex digits."""
+    depends = (code_of(side.repo, side.revision), fragments_hash(measurement.config, side.base), compiler(),
+               regress_hash(), measurement.script, measurement.cpus, measurement.icount, accel)
+    return hashlib.sha256(repr(depends).encode()).hexdigest()
+
+
 def counted(topic: Topic, compared: dict[str, Side], tests: Path, accel: str, raw: Path) -> list[dict]:
     """The rows of all counters and instruction counts of a topic; the small
-    raw files are copied to @raw."""
+    raw files are copied to @raw.  What a run that was interrupted has counted is
+    not counted again."""
     measurements = measures(topic).MEASUREMENTS
-    base_name = compared["baseline"].base.name
+    base = compared["baseline"].base
+    store = unfinished(base, topic)
+    have = json.loads(store.read_text()) if store.exists() else {}
     rows = []
     for number, measurement in enumerate(measurements, 1):
         say(f"bench: {topic.name}, measurement {number} of {len(measurements)}: {measurement.name}")
         kernels = build_sides(topic, chosen(compared, measurement), measurement.config)
         sides = {}
         for side in kernels:
-            name = f"{topic.name}-{measurement.name.replace(' ', '-')}-{side}"
-            run_dir = guest_run(measurement, side, kernels[side], tests, accel, f"{base_name}-{name}")
-            sides[side] = measurement.rows(run_dir)
+            key = identity(compared[side], measurement, accel)
+            if key in have:
+                sides[side] = have[key]
+                continue
+            # vng takes no commas in the name of a directory.
+            name = re.sub(r"[^\w.]+", "-", f"{topic.name} {measurement.name} {side}")
+            run_dir = guest_run(measurement, side, kernels[side], tests, accel, f"{base.name}-{name}")
+            sides[side] = have[key] = measurement.rows(run_dir)
+            store.parent.mkdir(exist_ok=True)
+            write_json(store, have)
             for path in sorted(run_dir.glob("*.json")) + [run_dir / "output.log"]:
                 (raw / name).mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, raw / name)
@@ -253,6 +277,7 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
     summary = out / "summary.json"
     others = [cell for cell in read_summary(summary) if cell["topic"] != topic.name] if summary.exists() else []
     write_json(summary, others + rows)
+    unfinished(base, topic).unlink(missing_ok=True)
 
 
 def main() -> None:

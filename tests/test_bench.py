@@ -15,6 +15,7 @@ from support import KernelCase, git, put
 import bench
 import model
 import tree
+from measure import Measurement
 from process import Failure
 
 
@@ -97,6 +98,31 @@ class Revisions(KernelCase):
         with self.assertRaises(KeyboardInterrupt):
             self.bench(mock.Mock(side_effect=KeyboardInterrupt))
         self.assertEqual(json.loads((out / "summary.json").read_text()), [{"topic": "alpha", "value": 1}])
+
+    def test_resumed(self):
+        """What was counted before an interruption is not counted again, until the
+        figures are written; the directory of a guest has a name that vng takes."""
+        def rows(_run: Path) -> list[dict]:
+            return [{"metric": "insns", "unit": "", "condition": "", "evidence": "icount", "value": 1}]
+
+        compared = bench.revisions(self.repo, self.base, self.one)
+        measurement = Measurement("instructions, 2 CPUs", "trace", "true\n", rows)
+        guest = mock.Mock(return_value=self.dir, side_effect=[self.dir, KeyboardInterrupt, self.dir])
+        (self.dir / "output.log").touch()
+        with contextlib.ExitStack() as stack:
+            for name, value in (("kernel", mock.Mock()), ("guest_run", guest),
+                                ("measures", mock.Mock(return_value=mock.Mock(MEASUREMENTS=[measurement])))):
+                stack.enter_context(mock.patch.object(bench, name, value))
+            with self.assertRaises(KeyboardInterrupt):
+                bench.counted(self.one, compared, self.dir, "tcg", self.dir / "raw")
+            (row,) = bench.counted(self.one, compared, self.dir, "tcg", self.dir / "raw")
+        self.assertEqual(row["values"], {"baseline": 1, "patched": 1})
+        self.assertEqual([call.args[-1] for call in guest.mock_calls],
+                         [f"v0-alpha-instructions-2-CPUs-{side}" for side in ("baseline", "patched", "patched")])
+        put(self.dir / "results/v0/today/summary.json", "[]")
+        self.assertTrue(bench.unfinished(self.base, self.one).exists())
+        self.bench(mock.Mock(return_value=[]))
+        self.assertFalse(bench.unfinished(self.base, self.one).exists())
 
     def test_kept(self):
         """What keeps the counts of a topic keeps nothing else, and only where

@@ -121,9 +121,11 @@ def texts(topic: Topic, base: Base, tree: Path) -> Iterator[Result]:
                                                       if line.startswith("+") and not line.startswith("+++")))
             yield verdict(f"{name}: codespell", complaint("codespell", "-L", WORDS, own))
             if patch == topic.cover(base):
+                # The subject may have one, too.
+                wrong = cover.placeholder(content, topic)
                 # Other bases are not what is sent.
-                wrong = cover.wrong(export.blurb(patch)[1], topic, 1) if base.reference else cover.placeholder(
-                    content, topic)
+                if base.reference and not wrong:
+                    wrong = cover.wrong(export.blurb(patch)[1], topic, 1)
                 yield verdict(f"{name}: written", "; ".join(wrong))
                 continue
             yield verdict(f"{name}: checkpatch --strict", checkpatch(tree, patch))

@@ -90,6 +90,9 @@ class Texts(KernelCase):
         sent that lacks a section."""
         letter = self.one.cover(self.base)
         complete = letter.read_text()
+        for old, new in (("alpha\n\nWhy.", "*** SUBJECT HERE ***\n\nWhy."), ("Why.", "*** BLURB HERE ***")):
+            put(letter, complete.replace(old, new))
+            self.assertEqual(self.failed(), ["written"])
         put(letter, complete.replace("Costs", "Prices"))
         self.assertEqual(self.failed(), ["written"])
         self.base = replace(self.base, reference=False)

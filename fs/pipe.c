@@ -320,7 +320,7 @@ static noinline bool anon_pipe_fault_in(struct pipe_inode_info *pipe,
 	} while (avail < *len && !(next->flags & PIPE_BUF_FLAG_PACKET) && !pipe_empty(head, i));
 	avail = min(*len, avail);
 	mutex_unlock(&pipe->mutex);
-	/* As for writers: nobody polls for EPOLLMSG. */
+	/* No event yet for those who poll: that comes at the end, if data are left. */
 	if (wake_next_reader)
 		wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLMSG);
 	left = fault_in_iov_iter_writeable(to, avail);
@@ -417,11 +417,9 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 				iov_iter_revert(to, written);
 				nofault = false;
 				/* Nobody else gets what is behind what is read already. */
-				if (!ret) {
+				if (!ret)
 					nofault = anon_pipe_fault_in(pipe, to, &total_len,
 								     wake_next_reader);
-					wake_next_reader = false;
-				}
 				continue;
 			}
 			if (unlikely(written < chars)) {

@@ -1346,6 +1346,53 @@ TEST_F(pipe, efault_read)
 }
 
 /*
+ * A read that was woken leaves something to read, because it fails, or since it asked
+ * for less.  Its buffer is not there when it begins, so it may drop the mutex first.  The
+ * write has woken it alone, so it has to wake the next one who waits: here, one that polls
+ * with EPOLLEXCLUSIVE.
+ */
+TEST_F(pipe, efault_read_wakes_next)
+{
+	struct epoll_event in = { .events = EPOLLIN | EPOLLEXCLUSIVE }, ev;
+	struct io reader;
+	struct guarded g;
+	int ep, i;
+
+	for (i = 0; i < 20; i++) {
+		bool fails = i & 1;
+
+		ep = epoll_create1(EPOLL_CLOEXEC);
+		ASSERT_LE(0, ep);
+		guarded_alloc(_metadata, &g, psz, psz, false);
+		ASSERT_EQ(0, madvise(g.map, psz, MADV_DONTNEED));
+		reader = (struct io){
+			.fd = self->p[0], .is_read = true,
+			.buf = fails ? g.map + psz : g.map,
+			.len = fails ? psz : 4,
+		};
+		io_start(_metadata, &reader);
+		io_wait_blocked(_metadata, &reader);
+		/* Behind the reader in the queue */
+		ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->p[0], &in));
+		put(_metadata, self->p[1], 10, 1, 0);
+		io_join(_metadata, &reader);
+		ASSERT_EQ(fails ? -1 : 4, reader.ret);
+		if (fails) {
+			ASSERT_EQ(EFAULT, reader.err);
+		} else {
+			ASSERT_EQ(-1, mismatch(g.map, 4, 1, 0));
+		}
+		ASSERT_EQ(1, epoll_wait(ep, &ev, 1, 1000)) {
+			TH_LOG("nobody was told of what a read has left");
+		}
+		get(_metadata, self->p[0], fails ? 10 : 6, 1, fails ? 0 : 4);
+		close(ep);
+		guarded_free(&g);
+	}
+	expect_works(_metadata, self->p);
+}
+
+/*
  * Fail every page allocation of a large write in turn.  How many there are, and
  * which of them matter, is up to the kernel.
  */

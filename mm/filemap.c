@@ -152,6 +152,8 @@
  * A folio that is frozen may be thawed again when something else is in its
  * place.  That is a release, and the reader looks at the count, with acquire,
  * before it looks at the entry: who sees the later count sees the later entry.
+ * If it is freed instead, the locks of the page allocator are between the new
+ * entry and the count that its memory has next, as folio_try_get() needs it, too.
  * The acquire of who finds a guard gone orders what happens to the memory then
  * after the copy.
  *
@@ -260,21 +262,20 @@ static void folios_wait_cpu(struct folio **folios, unsigned int nr, unsigned int
  * @guarded: What mapping_guarded() said then.
  *
  * Call this before you drop your own reference, which may be the last one once
- * the page cache has dropped its references, or if the folios are frozen, before
- * they are freed: this is (B), and the look at the guards, see folio_guards.
- * Who has a guard copies up to a page with preemption and page faults off, so
- * this is as spinning for a lock.  Folios that are still in i_pages must not be
- * among @folios: these are guarded again and again.
+ * the page cache has dropped its references: this is (B), and the look at the
+ * guards, see folio_guards.  Who has a guard copies up to a page with preemption
+ * and page faults off, so this is as spinning for a lock.  Folios that are still
+ * in i_pages must not be among @folios: these are guarded again and again.
  *
- * Context: Task context, without a lock that an interrupt may take.  A CPU that
- * has a guard does not get here.
+ * Context: Task context, without a lock that an interrupt may take: it may come
+ * on the CPU that has the guard.  A CPU that has a guard does not get here.
  */
 void folios_wait_unguarded(struct folio **folios, unsigned int nr,
 			   unsigned long guarded)
 {
 	unsigned int bit, cpu;
 
-	VM_WARN_ON_ONCE(!in_task() || irqs_disabled());
+	VM_WARN_ON_ONCE(!in_task() || softirq_count() || irqs_disabled());
 
 	smp_mb();	/* (B), pairs with (A) in filemap_read_guarded() */
 
@@ -409,32 +410,21 @@ static void filemap_free_folio(const struct address_space *mapping,
  */
 void filemap_remove_folio(struct folio *folio)
 {
-	unsigned long guarded = 0;
-
-	filemap_remove_folio_guarded(folio, &guarded);
-	if (guarded)
-		folios_wait_unguarded(&folio, 1, guarded);
-}
-
-/*
- * As filemap_remove_folio().  If *@guarded gets set, folios_wait_unguarded() has
- * to be called before the caller drops its reference.  The data may still be read
- * when ->free_folio() is called, which must not change them then.
- */
-void filemap_remove_folio_guarded(struct folio *folio, unsigned long *guarded)
-{
 	struct address_space *mapping = folio->mapping;
+	unsigned long guarded;
 
 	BUG_ON(!folio_test_locked(folio));
 	spin_lock(&mapping->host->i_lock);
 	xa_lock_irq(&mapping->i_pages);
-	*guarded |= mapping_guarded(mapping);
+	guarded = mapping_guarded(mapping);
 	__filemap_remove_folio(folio, NULL);
 	xa_unlock_irq(&mapping->i_pages);
 	if (mapping_shrinkable(mapping))
 		inode_lru_list_add(mapping->host);
 	spin_unlock(&mapping->host->i_lock);
 
+	if (guarded)
+		folios_wait_unguarded(&folio, 1, guarded);
 	filemap_free_folio(mapping, folio);
 }
 
@@ -1819,9 +1809,10 @@ void folio_end_dropbehind(struct folio *folio)
 	 * but can happen if normal writeback just happens to find dirty folios
 	 * that were created as part of uncached writeback, and that writeback
 	 * would otherwise not need non-IRQ handling. Just skip the
-	 * invalidation in that case.
+	 * invalidation in that case. Do so with softirqs disabled, too, as
+	 * folios_wait_unguarded() must not wait with a lock that they may take.
 	 */
-	if (in_task() && folio_trylock(folio)) {
+	if (in_task() && !softirq_count() && folio_trylock(folio)) {
 		filemap_end_dropbehind(folio);
 		folio_unlock(folio);
 	}
@@ -2998,7 +2989,7 @@ static noinline void filemap_set_guarded(struct address_space *mapping, int bit)
  * that is not cached, not uptodate, starts readahead or is not to be kept, and
  * memory of the user that is not present.
  *
- * The copy of a page is the longest that preemption is off.
+ * The copy is the longest that preemption is off.
  *
  * Return: How many bytes were copied, 0 if the caller has to read in another
  * way.
@@ -3132,8 +3123,9 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 		if (unlikely(iocb->ki_pos >= isize))
 			break;
 
+		/* Preemption is off meanwhile, so not for larger pages */
 		if (min_t(loff_t, iov_iter_count(iter), isize - iocb->ki_pos) <=
-		    PAGE_SIZE) {
+		    SZ_4K) {
 			size_t copied = filemap_read_guarded(mapping,
 							     iocb->ki_pos,
 							     last_pos - 1, iter);

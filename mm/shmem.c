@@ -1148,9 +1148,6 @@ static void shmem_undo_range(struct inode *inode, loff_t lstart, uoff_t lend,
 	index = start;
 	while (index < end && find_lock_entries(mapping, &index, end - 1,
 			&fbatch, indices)) {
-		unsigned int removed = 0;
-		unsigned long guarded = 0;
-
 		for (i = 0; i < folio_batch_count(&fbatch); i++) {
 			folio = fbatch.folios[i];
 
@@ -1162,16 +1159,10 @@ static void shmem_undo_range(struct inode *inode, loff_t lstart, uoff_t lend,
 				continue;
 			}
 
-			if (!unfalloc || !folio_test_uptodate(folio)) {
-				truncate_folio_guarded(folio, &guarded);
-				/* To the front: only these are waited for. */
-				swap(fbatch.folios[removed], fbatch.folios[i]);
-				removed++;
-			}
+			if (!unfalloc || !folio_test_uptodate(folio))
+				truncate_inode_folio(mapping, folio);
 			folio_unlock(folio);
 		}
-		if (guarded)
-			folios_wait_unguarded(fbatch.folios, removed, guarded);
 		folio_batch_remove_exceptionals(&fbatch);
 		folio_batch_release(&fbatch);
 		cond_resched_tasks_rcu_qs();
@@ -3340,8 +3331,7 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		if (unlikely(iocb->ki_pos >= i_size))
 			break;
 
-		if (min_t(loff_t, to->count, i_size - iocb->ki_pos) <=
-		    PAGE_SIZE) {
+		if (min_t(loff_t, to->count, i_size - iocb->ki_pos) <= SZ_4K) {
 			ret = filemap_read_guarded(mapping, iocb->ki_pos,
 						   iocb->ki_pos - 1, to);
 			if (ret) {

@@ -177,16 +177,6 @@ int truncate_inode_folio(struct address_space *mapping, struct folio *folio)
 	return 0;
 }
 
-/*
- * As truncate_inode_folio(), of a folio that is in the page cache; @guarded: see
- * filemap_remove_folio_guarded().
- */
-void truncate_folio_guarded(struct folio *folio, unsigned long *guarded)
-{
-	truncate_cleanup_folio(folio);
-	filemap_remove_folio_guarded(folio, guarded);
-}
-
 static int folio_split_or_unmap(struct folio *folio, struct page *split_at,
 				    unsigned long min_order)
 {
@@ -323,25 +313,6 @@ int generic_error_remove_folio(struct address_space *mapping,
 }
 EXPORT_SYMBOL(generic_error_remove_folio);
 
-/* As mapping_evict_folio(); @guarded: see remove_mapping_guarded(). */
-static long __mapping_evict_folio(struct address_space *mapping,
-				  struct folio *folio, unsigned long *guarded)
-{
-	/* The page may have been truncated before it was locked */
-	if (!mapping)
-		return 0;
-	if (folio_test_dirty(folio) || folio_test_writeback(folio))
-		return 0;
-	/* The refcount will be elevated if any page in the folio is mapped */
-	if (folio_ref_count(folio) >
-			folio_nr_pages(folio) + folio_has_private(folio) + 1)
-		return 0;
-	if (!filemap_release_folio(folio, 0))
-		return 0;
-
-	return remove_mapping_guarded(mapping, folio, guarded);
-}
-
 /**
  * mapping_evict_folio() - Remove an unused folio from the page-cache.
  * @mapping: The mapping this folio belongs to.
@@ -355,7 +326,19 @@ static long __mapping_evict_folio(struct address_space *mapping,
  */
 long mapping_evict_folio(struct address_space *mapping, struct folio *folio)
 {
-	return __mapping_evict_folio(mapping, folio, NULL);
+	/* The page may have been truncated before it was locked */
+	if (!mapping)
+		return 0;
+	if (folio_test_dirty(folio) || folio_test_writeback(folio))
+		return 0;
+	/* The refcount will be elevated if any page in the folio is mapped */
+	if (folio_ref_count(folio) >
+			folio_nr_pages(folio) + folio_has_private(folio) + 1)
+		return 0;
+	if (!filemap_release_folio(folio, 0))
+		return 0;
+
+	return remove_mapping(mapping, folio);
 }
 
 /**
@@ -563,8 +546,7 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 	folio_batch_init(&fbatch);
 	while (find_lock_entries(mapping, &index, end, &fbatch, indices)) {
 		bool xa_has_values = false;
-		unsigned long guarded = 0;
-		int nr = folio_batch_count(&fbatch), removed = 0;
+		int nr = folio_batch_count(&fbatch);
 
 		for (i = 0; i < nr; i++) {
 			struct folio *folio = fbatch.folios[i];
@@ -577,7 +559,7 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 				continue;
 			}
 
-			ret = __mapping_evict_folio(mapping, folio, &guarded);
+			ret = mapping_evict_folio(mapping, folio);
 			folio_unlock(folio);
 			/*
 			 * Invalidation is a hint that the folio is no longer
@@ -588,16 +570,9 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 				/* Likely in the lru cache of a remote CPU */
 				if (nr_failed)
 					(*nr_failed)++;
-			} else {
-				/* To the front: these are waited for. */
-				swap(fbatch.folios[removed], fbatch.folios[i]);
-				removed++;
 			}
 			count += ret;
 		}
-
-		if (guarded)
-			folios_wait_unguarded(fbatch.folios, removed, guarded);
 
 		if (xa_has_values)
 			clear_shadow_entries(mapping, indices[0], indices[nr-1]);

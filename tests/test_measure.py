@@ -320,9 +320,10 @@ class Filemap(Case):
         put(self.dir / "xfs.json", result(size=1024))
         put(self.dir / "tmpfs.json", result(size=513))
         put(self.dir / "ext4-deleted.json", result(op="truncate", size=4096, file_size=1 << 20, heat=0))
-        put(self.dir / "tmpfs-deleted.json", result(op="truncate", size=4096, heat=1))
+        put(self.dir / "tmpfs-deleted.json", result(op="truncate", size=4096, heat=1)
+            + result(op="truncate", size=4096, heat=1, everywhere=True))
         put(self.dir / "insns.json", "".join(json.dumps({"ops": [512 * number], "sections": []}) + "\n"
-                                             for number in range(1, 13)))
+                                             for number in range(1, 14)))
         rows = filemap.instruction_rows(self.dir)
         self.assertEqual({(one["metric"], one["condition"]): one["value"] for one in rows},
                          {("insn_per_pread", "64B"): 512.0, ("insn_per_pread", "32KiB"): 1536.0,
@@ -332,7 +333,8 @@ class Filemap(Case):
                           ("insn_per_pread", "64B of 1MiB miss"): 4096.0,
                           ("insn_per_pread", "xfs 1KiB"): 4608.0, ("insn_per_pread", "tmpfs 513B"): 5120.0,
                           ("insn_per_delete", "truncate, file of 1MiB"): 22.0,
-                          ("insn_per_delete", "tmpfs truncate, file of 4KiB, read before"): 6144.0})
+                          ("insn_per_delete", "tmpfs truncate, file of 4KiB, read before"): 6144.0,
+                          ("insn_per_delete", "tmpfs truncate, file of 4KiB, read before by all"): 6656.0})
 
     def test_times(self):
         """Bandwidth and latency, by size, threads and files."""

@@ -70,6 +70,7 @@ static struct {
 	bool processes;
 	bool different;
 	bool corrupt;
+	bool everywhere;
 	bool json;
 	bool marker;
 	bool pin;
@@ -772,6 +773,7 @@ static void report_json(const struct report *r)
 	bench_json_u64("heat", cfg.heat);
 	bench_json_str("verify", verify_names[cfg.verify]);
 	bench_json_bool("pinned", cfg.pin);
+	bench_json_bool("everywhere", cfg.everywhere);
 	bench_json_u64("write_size", cfg.write_size);
 	bench_json_u64("page_size", page_size);
 	bench_json_u64_or_null("count", cfg.count);
@@ -966,6 +968,20 @@ static bool delete_once(const struct victim *victim, bool warm, __u64 *ns)
 	return false;
 }
 
+/* Read the file once on each CPU, which the kernel may remember of the file */
+static void victim_everywhere(const struct victim *victim)
+{
+	unsigned int i, nr = bench_cpus(NULL);
+	char byte;
+
+	for (i = 0; i < nr; i++) {
+		bench_pin(i);
+		if (pread(victim->fd, &byte, 1, 0) != 1)
+			bench_die_errno("cannot read a file in %s", cfg.dir);
+	}
+	bench_pin(0);
+}
+
 static void run_delete(__u64 file_size)
 {
 	struct report report = {
@@ -980,6 +996,8 @@ static void run_delete(__u64 file_size)
 	if (cfg.pin)
 		bench_pin(0);
 	victim_make(&victim, file_size);
+	if (cfg.everywhere)
+		victim_everywhere(&victim);
 
 	/* As many pages as there would be reads, but once at least */
 	for (i = 0; i < cfg.warmup; i += victim.pages) {
@@ -1102,6 +1120,8 @@ static const char help_text[] =
 "                        once: truncate (to 0, the default) or dontneed (by\n"
 "                        posix_fadvise()). An operation is the deletion of one page,\n"
 "                        and each page is a folio\n"
+"      --everywhere      with --delete: first, and once, read the file on each allowed\n"
+"                        CPU, then go on on the first one\n"
 "\n"
 "How long:\n"
 "      --count N         fixed work: N reads per worker, or N times all pages\n"
@@ -1136,6 +1156,7 @@ enum {
 	OPT_DELETE,
 	OPT_DIFFERENT,
 	OPT_DIR,
+	OPT_EVERYWHERE,
 	OPT_FD,
 	OPT_FILE_SIZE,
 	OPT_HEAT,
@@ -1161,6 +1182,7 @@ static const struct option options[] = {
 	{ "delete",	optional_argument,	NULL, OPT_DELETE },
 	{ "different",	no_argument,		NULL, OPT_DIFFERENT },
 	{ "dir",	required_argument,	NULL, OPT_DIR },
+	{ "everywhere",	no_argument,		NULL, OPT_EVERYWHERE },
 	{ "fd",		required_argument,	NULL, OPT_FD },
 	{ "file-size",	required_argument,	NULL, OPT_FILE_SIZE },
 	{ "heat",	required_argument,	NULL, OPT_HEAT },
@@ -1235,6 +1257,9 @@ static void parse(int argc, char **argv)
 			break;
 		case OPT_DIR:
 			cfg.dir = optarg;
+			break;
+		case OPT_EVERYWHERE:
+			cfg.everywhere = true;
 			break;
 		case OPT_FD:
 			read_only = "--fd";
@@ -1320,6 +1345,8 @@ static void parse(int argc, char **argv)
 		bench_usage("%s means nothing with --delete", read_only);
 	if (cfg.delete && cfg.workers > 1)
 		bench_usage("--delete is for one worker");
+	if (cfg.everywhere && !cfg.delete)
+		bench_usage("--everywhere is for --delete");
 	check_combinations(same, heated);
 }
 

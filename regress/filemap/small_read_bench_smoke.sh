@@ -13,7 +13,7 @@ keys='"bench":"small_read_bench" "size": "threads": "file_size": "op":
 "seconds": "p50_ns": "p99_ns":
 "max_ns": "mb_per_s": "ns_per_op":'
 counts=ops
-plan 60 small_read_bench
+plan 63 small_read_bench
 
 bench()
 {
@@ -80,6 +80,10 @@ expect 0 1 80 "dontneed, 16 pages" bench --delete=dontneed --file-size "$((page 
 also '"heat":0,' "they were not read before"
 expect 0 1 80 "dontneed, 16 pages that were read" \
 	bench --delete=dontneed --heat 2 --file-size "$((page * 16))" --count 5
+also '"everywhere":false,' "and on one CPU"
+expect 0 1 5 "dontneed, read everywhere" \
+	bench --delete=dontneed --everywhere --file-size "$page" --count 5
+also '"everywhere":true,' "and on all CPUs"
 also '"heat":2,' "they were"
 expect 0 2 "" "truncate, fixed time" bench --delete --seconds 0.02
 

@@ -58,15 +58,24 @@ DELETED_FILES = ("ext4-deleted.json", "tmpfs-deleted.json")
 COUNTED_FILES = (*(f"{fs}.json" for fs in INSTRUCTION_SYSTEMS), *DELETED_FILES)
 # Those that let go of cached pages, so that a read can miss.
 DROPPING_SYSTEMS = ("ext4", "xfs")
-# Of files that nobody has read from the cache, and of others.
-DELETIONS = f"""
+
+
+def deletions(*read: str) -> str:
+    """The script that deletes pages of files that were @read before as these options
+    of the benchmark say."""
+    ways = " ".join(f"'{how}'" for how in read)
+    return f"""
 for how in 'ext4 --delete=truncate' 'ext4 --delete=dontneed' 'tmpfs --delete=truncate'; do
-	for heat in 0 1; do
-		{BENCH} --dir /tmp/$how --heat $heat --file-size {SMALL},{LARGE} --count {DELETED} --json \\
+	for read in {ways}; do
+		{BENCH} --dir /tmp/$how $read --file-size {SMALL},{LARGE} --count {DELETED} --json \\
 			>> ${{how%% *}}-deleted.json
 	done
 done
 """
+
+
+# Of files that nobody has read from the cache, and of others.
+DELETIONS = deletions("--heat 0", "--heat 1")
 INSTRUCTIONS = MOUNT + f"""
 for fs in {' '.join(INSTRUCTION_SYSTEMS)}; do
 	{BENCH} --dir /tmp/$fs --sizes 1,64,128,129,256,1024,4096,65536 --file-size {SMALL},{LARGE} \\
@@ -141,7 +150,8 @@ def instruction_rows(run: Path, names: tuple[str, ...] = COUNTED_FILES) -> list[
             rows.append(insns.sampled("insn_per_delete", "instructions per page",
                                       ("tmpfs " if name.startswith("tmpfs") else "")
                                       + f"{result['op']}, file of {size_name(result['file_size'])}"
-                                      + (", read before" if result["heat"] else ""),
+                                      + (", read before" if result["heat"] else "")
+                                      + (" by all" if result.get("everywhere") else ""),
                                       [count / pages for count in window["ops"]]))
         elif not beyond(result):
             # ext4 is what is meant where no file system is named.

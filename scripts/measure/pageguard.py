@@ -33,15 +33,16 @@ done
 
 
 def removals(cpus: int) -> Measurement:
-    """insn_per_delete in a guest of @cpus: who removes pages looks at the guards
-    of all of them.  The plugin counts what they all execute, but the others are
-    idle, and sleep."""
+    """insn_per_delete in a guest of @cpus, of files that one of them has read, and
+    of those that all have: who removes pages looks at the guards of these.  The
+    plugin counts what all CPUs execute, but the others are idle, and sleep."""
     def rows(run: Path) -> list[dict]:
         """The rows of the directory @run."""
         return [{**one, "condition": f"{one['condition']}, {cpus} CPUs"}
                 for one in filemap.instruction_rows(run, filemap.DELETED_FILES)]
 
-    counted = insns.measurement(filemap.MOUNT + filemap.DELETIONS, rows)
+    counted = insns.measurement(filemap.MOUNT + filemap.deletions("--heat 0", "--heat 1", "--heat 1 --everywhere"),
+                                rows)
     return replace(counted, name=f"instructions, {cpus} CPUs", icount=False, cpus=cpus, sides=("baseline", "patched"))
 
 

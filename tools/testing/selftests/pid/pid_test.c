@@ -420,7 +420,6 @@ NS_TEST(leader_is_reaped, true)
 NS_TEST(order_of_errors, false)
 {
 	pid_t tids[33] = { 7, 500 };
-	int status;
 	long pid;
 
 	CHECK_EQ(-EINVAL, zombie(-1));
@@ -452,8 +451,7 @@ NS_TEST(order_of_errors, false)
 		_exit(0);
 	}
 	CHECK_EQ(500, pid);
-	CHECK_EQ(500, waitpid(500, &status, 0));
-	CHECK_EQ(0, status);
+	reap(500);
 	/* Its init is gone. */
 	CHECK_EQ(-ENOMEM, zombie(0));
 	/* But what is wrong with the numbers is told first. */
@@ -650,8 +648,8 @@ NS_TEST(second_try_of_init, false)
 		.exit_signal	= SIGCHLD,
 		.pidfd		= 1,
 	};
-	int i, status;
 	pid_t pid;
+	int i;
 
 	for (i = 0; i < 50; i++) {
 		pid = fork();
@@ -665,8 +663,7 @@ NS_TEST(second_try_of_init, false)
 			pid = fork();
 			if (!pid)
 				_exit(getpid() == 1 ? 0 : 1);
-			CHECK_EQ(pid, waitpid(pid, &status, 0));
-			CHECK_EQ(0, status);
+			reap(pid);
 			_exit(0);
 		}
 		reap(pid);
@@ -684,21 +681,26 @@ NS_TEST(namespace_without_init_is_freed, true)
 		.exit_signal	= SIGCHLD,
 		.pidfd		= 1,
 	};
+	long from, until = now_ms() + LOOP_MS;
 	unsigned int i, slow = 0;
-	long from;
+	FILE *lazy;
 
 	if (unshare(CLONE_NEWUSER) || !write_file("/proc/self/setgroups", "deny") ||
 	    !write_file("/proc/self/uid_map", "0 0 1") ||
 	    !write_number("/proc/sys/user/max_pid_namespaces", 1))
 		_exit(skip("user namespace", errno));
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < 20 && now_ms() < until; i++) {
 		from = now_ms();
 		while (syscall(__NR_clone3, &args, sizeof(args)) == -1 && errno == ENOSPC)
 			usleep(1000);
 		CHECK_EQ(EFAULT, errno);
 		slow += now_ms() - from >= SLOW_MS;
 	}
-	CHECK(slow < 10);
+	/* RCU may put off its callbacks for much longer than the kernel keeps a pid. */
+	lazy = fopen("/sys/module/rcutree/parameters/enable_rcu_lazy", "re");
+	if (slow * 2 >= i && lazy && fgetc(lazy) == 'Y')
+		_exit(skip("RCU is lazy", ETIME));
+	CHECK(slow * 2 < i);
 }
 
 /* Lookups beside processes and threads that come and go */
@@ -742,9 +744,8 @@ static pid_t last_pid(void)
 
 static bool look_up(pid_t pid)
 {
-	char path[64], buf[2048], *p;
+	char path[64], buf[2048] = "", *p;
 	int pidfd, fd;
-	ssize_t len;
 
 	pidfd = sys_pidfd_open(pid);
 	if (pidfd < 0) {
@@ -753,10 +754,7 @@ static bool look_up(pid_t pid)
 	}
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	CHECK(fd >= 0);
-	len = read(fd, buf, sizeof(buf) - 1);
-	CHECK(len > 0);
-	buf[len] = '\0';
+	CHECK(fd >= 0 && read(fd, buf, sizeof(buf) - 1) > 0);
 	p = strstr(buf, "\nPid:");
 	CHECK(p && (atoi(p + 5) == pid || atoi(p + 5) == -1));
 	close(fd);

@@ -1930,17 +1930,6 @@ static void vmf_leave_folio(struct vm_fault *vmf, struct folio *folio)
 }
 
 /*
- * Has the fault read @folio, and come back for it?  Who has it locked neither reads
- * nor writes it.  Stay, as under the mmap_lock, or it may be gone next time.
- */
-static bool vmf_came_for(const struct vm_fault *vmf, const struct folio *folio)
-{
-	return vmf->waited && *vmf->waited == folio &&
-	       (vmf->flags & FAULT_FLAG_TRIED) &&
-	       folio_test_uptodate(folio) && !folio_test_writeback(folio);
-}
-
-/*
  * Return values:
  * 0 - folio is locked.
  * non-zero - folio is not locked.
@@ -1955,8 +1944,7 @@ vm_fault_t __folio_lock_or_retry(struct folio *folio, struct vm_fault *vmf)
 {
 	unsigned int flags = vmf->flags;
 
-	if ((fault_flag_allow_retry_first(flags) || vmf->waited) &&
-	    !vmf_came_for(vmf, folio)) {
+	if (fault_flag_allow_retry_first(flags) || vmf->waited) {
 		/*
 		 * CAUTION! In this case, mmap_lock/per-VMA lock is not
 		 * released even though returning VM_FAULT_RETRY.
@@ -3621,8 +3609,7 @@ static int lock_folio_maybe_drop_mmap(struct vm_fault *vmf, struct folio *folio,
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return 0;
 
-	if (!vmf_came_for(vmf, folio))
-		*fpin = maybe_unlock_mmap_for_io(vmf, *fpin);
+	*fpin = maybe_unlock_mmap_for_io(vmf, *fpin);
 	if (vmf->flags & FAULT_FLAG_KILLABLE) {
 		if (__folio_lock_killable(folio)) {
 			/*

@@ -4441,7 +4441,11 @@ static vm_fault_t do_wp_page(struct vm_fault *vmf)
 		return wp_page_shared(vmf, folio);
 	}
 
-	/* What an earlier attempt left is not a reference of others. */
+	/*
+	 * What an earlier attempt left is not a reference of others.  Of a
+	 * mapped folio it is not the last one, and folio_put() may be called
+	 * with the page table lock held anyway.
+	 */
 	put_waited(vmf->waited);
 
 	/*
@@ -6963,8 +6967,8 @@ vm_fault_t handle_vma_fault(struct vm_area_struct *vma, unsigned long address,
 	vma = fault_signal_pending(ret, regs) ? NULL :
 						lock_vma_under_rcu(mm, address);
 	/*
-	 * The VMA may be another, but vm_flags is all that architectures look
-	 * at in one: permissions, shadow stack, protection key.
+	 * The VMA may be another of this mm.  What architectures look at in one
+	 * is vm_flags: permissions, shadow stack, protection key.
 	 */
 	if (vma && vma->vm_flags == vm_flags) {
 		ret &= VM_FAULT_MAJOR;

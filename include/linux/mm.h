@@ -3286,8 +3286,18 @@ struct vm_area_struct *lock_mm_and_find_vma(struct mm_struct *mm,
 extern vm_fault_t handle_mm_fault(struct vm_area_struct *vma,
 				  unsigned long address, unsigned int flags,
 				  struct pt_regs *regs);
+#ifdef CONFIG_PER_VMA_LOCK
 vm_fault_t handle_vma_fault(struct vm_area_struct *vma, unsigned long address,
 			    unsigned int *flags, struct pt_regs *regs);
+#else
+/* Not called: lock_vma_under_rcu() finds nothing. */
+static inline vm_fault_t
+handle_vma_fault(struct vm_area_struct *vma, unsigned long address,
+		 unsigned int *flags, struct pt_regs *regs)
+{
+	return VM_FAULT_RETRY;
+}
+#endif
 extern int fixup_user_fault(struct mm_struct *mm,
 			    unsigned long address, unsigned int fault_flags,
 			    bool *unlocked);

@@ -10,7 +10,6 @@
  *
  * Nobody can get stuck for good: neither the server nor who runs the test needs the device,
  * or a lock of the testee.  At the end, the server is killed, and what waits for it fails.
- *
  * This takes root.  Others may be swapped out to the device, too, where memory is scarce.
  */
 #include <errno.h>
@@ -37,6 +36,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../kselftest_harness.h"
@@ -482,9 +482,7 @@ static bool stage(void)
 
 static bool comes(int *what)
 {
-	int ms;
-
-	for (ms = 0; !load(what) && ms < PATIENCE_MS; ms++)
+	for (int ms = 0; !load(what) && ms < PATIENCE_MS; ms++)
 		usleep(1000);
 	return load(what);
 }
@@ -497,10 +495,9 @@ static void be_tested(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sigaction(SIGSEGV, &action, NULL);
 	sigaction(SIGBUS, &action, NULL);
-	for (int i = 0; i < NR_ACTORS; i++) {
+	for (int i = 0; i < NR_ACTORS; i++)
 		if (pthread_create(&thread, NULL, actor, &actors[i]) || !comes(&actors[i].tid))
 			_exit(1);
-	}
 	/* What is there stays there: nobody faults but who is told to */
 	if (mlockall(MCL_CURRENT))
 		_exit(1);
@@ -741,30 +738,33 @@ TEST_F_TIMEOUT(one, bounded, TIMEOUT)
 	end(_metadata);
 }
 
-/* The same where others do what they can to take pages away before a fault comes back */
+/*
+ * Claim: nobody takes the page away before the fault comes back for it.  A fault that
+ * waits for the mmap_lock loses it, as may one that finds it locked: allow for some.
+ */
 TEST_F_TIMEOUT(one, not_read_again, TIMEOUT)
 {
-	int fd, round, reads = 0;
-	pid_t pid;
+	int fd, round, again = 0;
+	time_t until;
 
-	for (round = 0; round < 8; round++) {
+	for (round = 0; round < 8 && again <= 4; round++) {
 		if (!begin(_metadata, random_file, true))
 			return;
+		stick(_metadata, &policy[BLOCK], 1);
+		go(WRITER, change, READONLY_OTHER);
+		ASSERT_TRUE(waits(WRITER));
 		fd = open_node(DATA);
-		pid = fork();
-		while (!pid)
-			if (posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) || getppid() == 1)
-				_exit(0);
+		go(VICTIM, touch, 1);
+		for (until = time(NULL) + 10; !load(&actors[VICTIM].done) && time(NULL) < until;)
+			posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 		close(fd);
-		go(VICTIM, touch, NR_PAGES);
-		EXPECT_TRUE(comes(&actors[VICTIM].done));
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-		EXPECT_EQ(0, actors[VICTIM].sig || actors[VICTIM].err);
-		reads += policy[DATA].reads;
+		release(BLOCK);
+		ASSERT_TRUE(comes(&actors[VICTIM].done));
+		EXPECT_EQ(word(0), actors[VICTIM].seen);
+		again += policy[DATA].reads > 1;
 		end(_metadata);
 	}
-	EXPECT_EQ(8 * NR_PAGES, reads);
+	EXPECT_GE(4, again);
 }
 
 /* Swapped in to be written to, pages are not copied, but for a few in LRU batches */

@@ -152,8 +152,6 @@
  * A folio that is frozen may be thawed again when something else is in its
  * place.  That is a release, and the reader looks at the count, with acquire,
  * before it looks at the entry: who sees the later count sees the later entry.
- * If it is freed instead, the locks of the page allocator are between the new
- * entry and the count that its memory has next, as folio_try_get() needs it, too.
  * The acquire of who finds a guard gone orders what happens to the memory then
  * after the copy.
  *
@@ -262,10 +260,11 @@ static void folios_wait_cpu(struct folio **folios, unsigned int nr, unsigned int
  * @guarded: What mapping_guarded() said then.
  *
  * Call this before you drop your own reference, which may be the last one once
- * the page cache has dropped its references: this is (B), and the look at the
- * guards, see folio_guards.  Who has a guard copies up to a page with preemption
- * and page faults off, so this is as spinning for a lock.  Folios that are still
- * in i_pages must not be among @folios: these are guarded again and again.
+ * the page cache has dropped its references, or if the folios are frozen, before
+ * they are freed: this is (B), and the look at the guards, see folio_guards.
+ * Who has a guard copies up to a page with preemption and page faults off, so
+ * this is as spinning for a lock.  Folios that are still in i_pages must not be
+ * among @folios: these are guarded again and again.
  *
  * Context: Task context, without a lock that an interrupt may take: it may come
  * on the CPU that has the guard.  A CPU that has a guard does not get here.
@@ -410,21 +409,32 @@ static void filemap_free_folio(const struct address_space *mapping,
  */
 void filemap_remove_folio(struct folio *folio)
 {
+	unsigned long guarded = 0;
+
+	filemap_remove_folio_guarded(folio, &guarded);
+	if (guarded)
+		folios_wait_unguarded(&folio, 1, guarded);
+}
+
+/*
+ * As filemap_remove_folio().  If *@guarded gets set, folios_wait_unguarded() has
+ * to be called before the caller drops its reference.  The data may still be read
+ * when ->free_folio() is called, which must not change them then.
+ */
+void filemap_remove_folio_guarded(struct folio *folio, unsigned long *guarded)
+{
 	struct address_space *mapping = folio->mapping;
-	unsigned long guarded;
 
 	BUG_ON(!folio_test_locked(folio));
 	spin_lock(&mapping->host->i_lock);
 	xa_lock_irq(&mapping->i_pages);
-	guarded = mapping_guarded(mapping);
+	*guarded |= mapping_guarded(mapping);
 	__filemap_remove_folio(folio, NULL);
 	xa_unlock_irq(&mapping->i_pages);
 	if (mapping_shrinkable(mapping))
 		inode_lru_list_add(mapping->host);
 	spin_unlock(&mapping->host->i_lock);
 
-	if (guarded)
-		folios_wait_unguarded(&folio, 1, guarded);
 	filemap_free_folio(mapping, folio);
 }
 

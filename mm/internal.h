@@ -624,9 +624,13 @@ unsigned find_lock_entries(struct address_space *mapping, pgoff_t *start,
 unsigned find_get_entries(struct address_space *mapping, pgoff_t *start,
 		pgoff_t end, struct folio_batch *fbatch, pgoff_t *indices);
 int truncate_inode_folio(struct address_space *mapping, struct folio *folio);
+void truncate_folio_guarded(struct folio *folio, unsigned long *guarded);
+void filemap_remove_folio_guarded(struct folio *folio, unsigned long *guarded);
 void folios_wait_unguarded(struct folio **folios, unsigned int nr,
 			   unsigned long guarded);
 bool page_guard_held(const struct page *page, unsigned int order);
+long remove_mapping_guarded(struct address_space *mapping, struct folio *folio,
+			    unsigned long *guarded);
 bool folio_try_mark_accessed(struct folio *folio);
 size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
 			    loff_t prev, struct iov_iter *iter);

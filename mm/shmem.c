@@ -1148,6 +1148,9 @@ static void shmem_undo_range(struct inode *inode, loff_t lstart, uoff_t lend,
 	index = start;
 	while (index < end && find_lock_entries(mapping, &index, end - 1,
 			&fbatch, indices)) {
+		unsigned int removed = 0;
+		unsigned long guarded = 0;
+
 		for (i = 0; i < folio_batch_count(&fbatch); i++) {
 			folio = fbatch.folios[i];
 
@@ -1159,10 +1162,16 @@ static void shmem_undo_range(struct inode *inode, loff_t lstart, uoff_t lend,
 				continue;
 			}
 
-			if (!unfalloc || !folio_test_uptodate(folio))
-				truncate_inode_folio(mapping, folio);
+			if (!unfalloc || !folio_test_uptodate(folio)) {
+				truncate_folio_guarded(folio, &guarded);
+				/* To the front: only these are waited for. */
+				swap(fbatch.folios[removed], fbatch.folios[i]);
+				removed++;
+			}
 			folio_unlock(folio);
 		}
+		if (guarded)
+			folios_wait_unguarded(fbatch.folios, removed, guarded);
 		folio_batch_remove_exceptionals(&fbatch);
 		folio_batch_release(&fbatch);
 		cond_resched_tasks_rcu_qs();

@@ -177,6 +177,16 @@ int truncate_inode_folio(struct address_space *mapping, struct folio *folio)
 	return 0;
 }
 
+/*
+ * As truncate_inode_folio(), of a folio that is in the page cache; @guarded: see
+ * filemap_remove_folio_guarded().
+ */
+void truncate_folio_guarded(struct folio *folio, unsigned long *guarded)
+{
+	truncate_cleanup_folio(folio);
+	filemap_remove_folio_guarded(folio, guarded);
+}
+
 static int folio_split_or_unmap(struct folio *folio, struct page *split_at,
 				    unsigned long min_order)
 {
@@ -313,18 +323,9 @@ int generic_error_remove_folio(struct address_space *mapping,
 }
 EXPORT_SYMBOL(generic_error_remove_folio);
 
-/**
- * mapping_evict_folio() - Remove an unused folio from the page-cache.
- * @mapping: The mapping this folio belongs to.
- * @folio: The folio to remove.
- *
- * Safely remove one folio from the page cache.
- * It only drops clean, unused folios.
- *
- * Context: Folio must be locked.
- * Return: The number of pages successfully removed.
- */
-long mapping_evict_folio(struct address_space *mapping, struct folio *folio)
+/* As mapping_evict_folio(); @guarded: see remove_mapping_guarded(). */
+static long __mapping_evict_folio(struct address_space *mapping,
+				  struct folio *folio, unsigned long *guarded)
 {
 	/* The page may have been truncated before it was locked */
 	if (!mapping)
@@ -338,7 +339,23 @@ long mapping_evict_folio(struct address_space *mapping, struct folio *folio)
 	if (!filemap_release_folio(folio, 0))
 		return 0;
 
-	return remove_mapping(mapping, folio);
+	return remove_mapping_guarded(mapping, folio, guarded);
+}
+
+/**
+ * mapping_evict_folio() - Remove an unused folio from the page-cache.
+ * @mapping: The mapping this folio belongs to.
+ * @folio: The folio to remove.
+ *
+ * Safely remove one folio from the page cache.
+ * It only drops clean, unused folios.
+ *
+ * Context: Folio must be locked.
+ * Return: The number of pages successfully removed.
+ */
+long mapping_evict_folio(struct address_space *mapping, struct folio *folio)
+{
+	return __mapping_evict_folio(mapping, folio, NULL);
 }
 
 /**
@@ -546,7 +563,8 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 	folio_batch_init(&fbatch);
 	while (find_lock_entries(mapping, &index, end, &fbatch, indices)) {
 		bool xa_has_values = false;
-		int nr = folio_batch_count(&fbatch);
+		unsigned long guarded = 0;
+		int nr = folio_batch_count(&fbatch), removed = 0;
 
 		for (i = 0; i < nr; i++) {
 			struct folio *folio = fbatch.folios[i];
@@ -559,7 +577,7 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 				continue;
 			}
 
-			ret = mapping_evict_folio(mapping, folio);
+			ret = __mapping_evict_folio(mapping, folio, &guarded);
 			folio_unlock(folio);
 			/*
 			 * Invalidation is a hint that the folio is no longer
@@ -570,9 +588,16 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 				/* Likely in the lru cache of a remote CPU */
 				if (nr_failed)
 					(*nr_failed)++;
+			} else {
+				/* To the front: these are waited for. */
+				swap(fbatch.folios[removed], fbatch.folios[i]);
+				removed++;
 			}
 			count += ret;
 		}
+
+		if (guarded)
+			folios_wait_unguarded(fbatch.folios, removed, guarded);
 
 		if (xa_has_values)
 			clear_shadow_entries(mapping, indices[0], indices[nr-1]);

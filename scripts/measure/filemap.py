@@ -74,8 +74,7 @@ done
 """
 
 
-# Of files that nobody has read from the cache, and of others.
-DELETIONS = deletions("--heat 0", "--heat 1")
+# Pages are deleted of files that nobody has read from the cache, and of others.
 INSTRUCTIONS = MOUNT + f"""
 for fs in {' '.join(INSTRUCTION_SYSTEMS)}; do
 	{BENCH} --dir /tmp/$fs --sizes 1,64,128,129,256,1024,4096,65536 --file-size {SMALL},{LARGE} \\
@@ -94,7 +93,7 @@ for fs in {' '.join(INSTRUCTION_SYSTEMS)}; do
 		{BENCH} --dir /tmp/$fs --sizes 64 --file-size {LARGE} --hit-ratio 0 --count {COUNTED // 4} --json >> $fs.json
 	esac
 done
-""" + DELETIONS
+""" + deletions("--heat 0", "--heat 1")
 TIMES = tuple(f"--dir {DIRECTORY} --sizes {size} --file-size {SMALL} --threads {threads} --{files} --seconds {DURATION}"
               for threads in (1, 2, 4) for files in ("same", "different") for size in (64, 256, 4096))
 

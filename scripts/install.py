@@ -30,7 +30,9 @@ PACKAGES = {
     # What make bindeb-pkg takes besides.
     "deb": ["debhelper", "dpkg-dev", "libdw-dev"],
     # Suites that Debian has, and what it takes to build others.
-    "suites": ["rt-tests", "trinity", "procps", "autoconf", "automake", "pkgconf", "libnuma-dev"],
+    "suites": ["rt-tests", "trinity", "procps", "autoconf", "automake", "pkgconf", "libnuma-dev", "libtool-bin",
+               "gettext", "uuid-dev", "libattr1-dev", "libacl1-dev", "libaio-dev", "xfslibs-dev", "fio", "acl", "attr",
+               "gawk", "dmsetup"],
     "lint": ["sparse", "codespell", "shellcheck", "gcc-aarch64-linux-gnu", "clang-19", "lld-19", "llvm-19"],
 }
 # The Python tools and what they need, pinned with their hashes: see

@@ -39,12 +39,12 @@ from model import ROOT, Base, chosen_topics
 from process import Failure, output, say
 from qemu import accelerator
 from suite import (Absent, Had, Program, Suite, Where, fsx, hackbench, jobs, kselftests, ltp, perf, stress, syzkaller,
-                   trinity)
+                   trinity, xfstests)
 from tree import apply, code_of, tree_of
 from watch import Ran, Unfinished
 
-SUITES = {module.SUITE.name: module.SUITE for module in (hackbench, stress, perf, jobs, fsx, ltp, kselftests, trinity,
-                                                         syzkaller)}
+SUITES = {module.SUITE.name: module.SUITE for module in (hackbench, stress, perf, jobs, fsx, xfstests, ltp, kselftests,
+                                                         trinity, syzkaller)}
 # Those that run where nobody names any.
 USUAL = [suite.name for suite in SUITES.values() if not suite.fuzzer]
 # Raise this when what a guest does with a suite changes and its script does not.

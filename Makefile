@@ -18,13 +18,12 @@ fresh = $(if $(FRESH),--fresh)
 need-topic = $(if $(TOPIC),,$(error give a topic, for instance 'make $@ TOPIC=pipe'))
 step = @$(PYTHON) scripts/$(1).py
 
-.PHONY: help install bench verdicts deb bench-host bench-compare survey check check-full suites knockout tree export lint shell mail report clean
+.PHONY: help install bench deb bench-host bench-compare survey check check-full suites knockout tree export lint shell mail report clean
 
 help:
 	@echo "hotpaths: patch series for the Linux kernel, and their proof"
 	@echo
 	@echo "  make bench [TOPIC=pipe]      build baseline and patched, boot both, print the comparison"
-	@echo "  make verdicts A=dir B=dir    does a second run of make bench repeat what the first found faster and slower?"
 	@echo "  make deb [TOPIC='pipe pid']  packages of the kernel without and with series, to install and measure"
 	@echo "  make bench-host SAVE=name    time the benchmarks on the kernel that is booted now; once for each boot"
 	@echo "  make bench-compare A=name B=name   compare two kernels that bench-host has measured"
@@ -47,7 +46,7 @@ help:
 	@echo "  ACCEL=auto|kvm|tcg           for make bench, check, check-full, suites and knockout"
 	@echo "  CPUS=n TIMED=1 BOOTS=n       for make bench"
 	@echo "  OUT=dir                      for make bench, suites, deb and mail: where to write"
-	@echo "  TIME_AGAIN=1                 for make bench: keep the counts in OUT, take the time anew"
+	@echo "  TIME_AGAIN=1                 for make bench: keep the counts in OUT, take the time once more"
 	@echo "  DIR=dir DURATION=1 ROUNDS=3  for make bench-host: where to make files, seconds a run, runs of each"
 	@echo "  DURATION=10 COMMAND='...'    for make survey: seconds for each script, or while a command runs"
 	@echo "  CONFIG=trace|debug|bench|kcsan                 for make shell and suites; for make deb, a file (default: as booted)"
@@ -62,11 +61,6 @@ install:
 bench:
 	$(call step,bench) $(base) $(topic) $(call given,ACCEL,--accel) $(call given,CPUS,--cpus) \
 		$(if $(TIMED),--timed) $(if $(TIME_AGAIN),--time-again) $(call given,BOOTS,--boots) $(call given,OUT,--out)
-
-verdicts:
-	$(if $(A),$(if $(B),,$(error give two runs: 'make verdicts A=results/v7.3/2026-11-25 B=dir')),$(error \
-		give two runs: 'make verdicts A=results/v7.3/2026-11-25 B=dir'))
-	$(call step,verdicts) -a "$$A" -b "$$B"
 
 deb:
 	$(call step,deb) $(base) $(topic) $(call given,CONFIG,--config) $(call given,OUT,--out)

@@ -183,6 +183,17 @@ def timed(topic: Topic, measurement: Measurement, kernels: dict[str, Kernel], te
                            + ("" if accel == "kvm" else ", emulated, not evidence"))
 
 
+def timed_before(topic: Topic, out: Path, before: dict, kernels: list[dict]) -> list[dict]:
+    """The rows of @topic in @out that were timed, in the environment() @before, if
+    that was on a machine like this and of @kernels, as record() has them."""
+    measured = {(one["side"], one["config"], one["code"]) for one in before["kernels"]}
+    if (before["host CPU"] != machine.machine()["CPU model"]
+            or any((one["side"], one["config"], one["code"]) not in measured for one in kernels)):
+        return []
+    return [cell for cell in read_summary(out / "summary.json")
+            if cell["topic"] == topic.name and cell["evidence"].startswith("timed")]
+
+
 def kept(topic: Topic, compared: dict[str, Side], out: Path) -> tuple[list[dict], dict]:
     """The rows of a topic in @out that are counts, and the environment() that they
     were taken in.  Raises Failure where there are none, or where they are of other
@@ -269,8 +280,10 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
     if native:
         sides = timing(topic, compared)
         images = build_sides(topic, sides, native.config)
-        rows += timed(topic, native, images, tests, accel, boots, raw)
-        kernels += [record(name, sides[name], image) for name, image in images.items()]
+        own = [record(name, sides[name], image) for name, image in images.items()]
+        earlier = timed_before(topic, out, before, own) if args.time_again else []
+        rows += rounds.repeated(timed(topic, native, images, tests, accel, boots, raw), earlier)
+        kernels += own
     say(f"bench: what the benchmarks printed is in {raw}")
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / f"environment-{topic.name}.json", environment(base, accel, kernels))
@@ -291,8 +304,8 @@ def main() -> None:
                         help="boots a side that time is taken of, and up to half as many more where the intervals "
                              "are wide (default: 20)")
     parser.add_argument("--time-again", action="store_true",
-                        help="keep the counts that are there, which are exact, and take the time anew: for when the "
-                             "machine was busy")
+                        help="keep the counts that are there, which are exact, and take the time under User-Mode "
+                             "Linux once more: what both runs find faster or slower is a gain or a loss")
     parser.add_argument("--out", help="where to write (default: results/<base>/<date>)")
     args = parser.parse_args()
     base, topics = args.base, chosen_topics(args.topic, args.base)

@@ -36,7 +36,8 @@ CONDITIONS = {
     "timed-uml": "Operations within the kernel, which runs natively as a process of the host on 2 of its CPUs; "
                  "idle CPUs poll, and interrupts between CPUs do not cost system calls of the host, on both sides "
                  "alike. Medians over boots, ratio with a 95 % bootstrap interval, and the same of the baseline "
-                 "against itself (A/A). A gain or loss is clear of 1 and of A/A. 'wide': the interval reaches further "
+                 "against itself (A/A). A gain or loss is clear of 1 and of A/A, and in the run before, too, if there "
+                 "was one. 'wide': the interval reaches further "
                  "than 5 %, after as many boots as there may be.",
     "timed": "Median over boots, the boot being the unit of replication; ratio of medians with a 95 % "
              "bootstrap interval, and the same of the baseline against itself (A/A). A gain or loss is clear of 1 "
@@ -65,6 +66,11 @@ def moved(row: dict) -> str:
     return ("n/a" if row["values"]["patched"] else "0 %") if found is None else percent(found)
 
 
+def ratio(found: dict) -> str:
+    """The ratio that @found has, with its interval."""
+    return f"{found['ratio']:.3f} [{found['interval'][0]:.3f}, {found['interval'][1]:.3f}]"
+
+
 def cell(row: dict, side: str) -> str:
     """The value of @side in @row as tables show it, '' where there is none: a mean
     with its standard deviation, where it is one, and of a variant that was timed
@@ -73,8 +79,7 @@ def cell(row: dict, side: str) -> str:
         return ""
     other = row.get("statistics", {}).get("others", {}).get(side)
     if other:
-        return f"{number(row['values'][side])}, {other['ratio']:.3f} [{other['interval'][0]:.3f}, " \
-               f"{other['interval'][1]:.3f}]"
+        return f"{number(row['values'][side])}, {ratio(other)}"
     spread = row.get("spreads", {}).get(side)
     return number(row["values"][side]) + (f" ± {number(spread['deviation'])}" if spread else "")
 
@@ -94,8 +99,10 @@ def table(rows: list[dict]) -> list[str]:
     there, also one that did not move or got worse."""
     columns = list(dict.fromkeys(name for row in rows for name in row["values"]))
     timed = any("statistics" in row for row in rows)
+    twice = any("runs" in row.get("statistics", {}) for row in rows)
     means = any("spreads" in row for row in rows)
     heads = ["metric", "condition", *columns, "change"] + (["ratio", "A/A", "verdict"] if timed else [])
+    heads += ["run before"] if twice else []
     heads += (["samples", "least"] if means else []) + ["unit"]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for row in rows:
@@ -104,10 +111,13 @@ def table(rows: list[dict]) -> list[str]:
         words.append(moved(row))
         if timed:
             found = row["statistics"]
-            words += [f"{found['ratio']:.3f} [{found['interval'][0]:.3f}, {found['interval'][1]:.3f}]",
+            words += [ratio(found),
                       f"{found['noise ratio']:.3f} [{found['noise interval'][0]:.3f}, "
                       f"{found['noise interval'][1]:.3f}]",
                       found["verdict"] + ("" if narrow(found["interval"], found["ratio"]) else ", wide")]
+        if twice:
+            runs = found.get("runs")
+            words.append(f"{ratio(runs[1])}, {runs[1]['verdict']}" if runs else "")
         if means:
             words += sampled(row)
         lines.append("| " + " | ".join([*words, row["unit"]]) + " |")

@@ -15,6 +15,8 @@ from results import more_is_better
 SIDES = ("baseline", "patched", "again")
 # Rounds between two looks whether the figures are precise enough.
 LOOK = 5
+# What is kept of each run where the time was taken twice.
+OF_A_RUN = ("ratio", "interval", "noise ratio", "noise interval", "boots", "verdict")
 
 
 def cells_of(boots: list[tuple[str, list[dict]]]) -> dict[tuple, dict]:
@@ -51,6 +53,22 @@ def rounds(boot: Callable[[str], list[dict]], least: int, most: int, what: str,
         if number >= least and not (number - least) % LOOK and precise(list(cells_of(boots).values())):
             break
     return list(cells_of(boots).values())
+
+
+def repeated(rows: list[dict], before: list[dict]) -> list[dict]:
+    """@rows as compared() has them, of which those that an earlier run @before has,
+    too, have "runs" in their statistics, the new and the earlier one, and a verdict
+    other than that nothing was seen only where both runs have it.  Of what was
+    repeated before, the newer run counts."""
+    known = {(row["metric"], row["condition"]): row["statistics"] for row in before}
+    for row in rows:
+        found, earlier = row["statistics"], known.get((row["metric"], row["condition"]))
+        if earlier:
+            runs = [{name: one[name] for name in OF_A_RUN} for one in (found, earlier.get("runs", [earlier])[0])]
+            found["runs"] = runs
+            if runs[0]["verdict"] != runs[1]["verdict"]:
+                found["verdict"] = stats.NO_DIFFERENCE
+    return rows
 
 
 def compared(cells: list[dict], topic: str, remark: str = "") -> list[dict]:

@@ -160,6 +160,18 @@ class Revisions(KernelCase):
             self.bench(mock.Mock(side_effect=AssertionError), time_again=True)
         self.assertEqual(json.loads((out / "environment-alpha.json").read_text()), ["tcg", kernels])
 
+    def test_timed_before(self):
+        """An earlier time counts beside a new one if a machine like this took it of the
+        same kernels."""
+        kernels = [{"side": "baseline", "config": "um-time", "code": "a"}]
+        before = {"host CPU": bench.machine.machine()["CPU model"], "kernels": [{**kernels[0], "base": "v0"}]}
+        row = {"topic": "alpha", "evidence": "timed-uml", "metric": "throughput", "unit": "op/s", "condition": "",
+               "values": {}}
+        put(self.dir / "summary.json", json.dumps([row, {**row, "topic": "beta"}, {**row, "evidence": "counter"}]))
+        self.assertEqual(bench.timed_before(self.one, self.dir, before, kernels), [row])
+        self.assertEqual(bench.timed_before(self.one, self.dir, {**before, "host CPU": "another"}, kernels), [])
+        self.assertEqual(bench.timed_before(self.one, self.dir, before, [{**kernels[0], "code": "b"}]), [])
+
     def test_chosen(self):
         """A measurement is of all columns, or of those that it names and that are
         there; the time is taken of the base, the series and what is named."""

@@ -115,6 +115,9 @@ class Table(Case):
         one["values"]["tree"] = 90
         one["statistics"]["others"] = {"tree": {"ratio": 0.9, "interval": [0.88, 0.92]}}
         self.assertIn("| 100 | 80 | 90, 0.900 [0.880, 0.920] | -20.0 % |", report.table([one])[2])
+        one["statistics"]["runs"] = [{}, {"ratio": 0.9, "interval": [0.8, 1.1], "verdict": "no difference seen"}]
+        self.assertIn("| verdict | run before | unit |", report.table([one])[0])
+        self.assertIn("| 0.900 [0.800, 1.100], no difference seen | pages |", report.table([one])[2])
 
 
 class Dots(Case):

@@ -57,6 +57,27 @@ class Rounds(Case):
         (one,) = rounds.compared([{**cells[0], "unit": "ns"}], "alpha")
         self.assertEqual(one["statistics"]["verdict"], "gain")
 
+    def test_repeated(self):
+        """Where the time was taken before, a row is a gain or a loss only if both runs
+        say so, and both are kept; of three runs the newest two count."""
+        def run(*found: str) -> list[dict]:
+            return [{**row("throughput", "op/s", condition, "timed-uml", 1), "statistics": {
+                **dict.fromkeys(rounds.OF_A_RUN, len(found)), "verdict": verdict}}
+                for condition, verdict in zip("abcd", found, strict=False)]
+
+        def verdicts(rows: list[dict]) -> list[str]:
+            return [one["statistics"]["verdict"] for one in rows]
+
+        none = "no difference seen"
+        first, second = run("gain", "gain", none), run("gain", "loss", "gain", "loss")
+        both = rounds.repeated(second, first)
+        self.assertEqual(verdicts(both), ["gain", none, none, "loss"])
+        self.assertEqual([one["verdict"] for one in both[1]["statistics"]["runs"]], ["loss", "gain"])
+        self.assertNotIn("runs", both[3]["statistics"])
+        third = rounds.repeated(run("gain", "loss", none, "loss"), both)
+        self.assertEqual(verdicts(third), ["gain", "loss", none, "loss"])
+        self.assertEqual([one["boots"] for one in third[1]["statistics"]["runs"]], [4, 4])
+
     def test_others(self):
         """Others are booted in each round, too; they have a median and a ratio to
         the baseline, and nothing waits for these to be precise."""

@@ -37,7 +37,7 @@ help:
 	@echo "  make export TOPIC=pipe       write patches/ and the mirrors from that tree"
 	@echo "  make shell TOPIC=pipe        an interactive guest with the patched kernel"
 	@echo "  make mail TOPIC=pipe FROM='Name <address>'     write a series as mails, and prove them"
-	@echo "  make report RESULTS=dir      write a results directory's report again"
+	@echo "  make report RESULTS=dir      write a results directory's report again, and README's figures"
 	@echo "  make install                 install what is missing (the others do it too)"
 	@echo "  make clean                   remove builds and guest runs from the cache (ALL=1: all)"
 	@echo
@@ -49,7 +49,7 @@ help:
 	@echo "  TIME_AGAIN=1                 for make bench: keep the counts in OUT, take the time once more"
 	@echo "  DIR=dir DURATION=1 ROUNDS=3  for make bench-host: where to make files, seconds a run, runs of each"
 	@echo "  DURATION=10 COMMAND='...'    for make survey: seconds for each script, or while a command runs"
-	@echo "  CONFIG=trace|debug|bench|kcsan                 for make shell and suites; for make deb, a file (default: as booted)"
+	@echo "  CONFIG=trace|debug|bench|check|kcsan           for make shell; for make suites, um or check; for make deb, a file"
 	@echo "  KDIR=clone VERSION=2 PREFIX='PATCH mm-new' ASSISTED_BY='...' IN_REPLY_TO=id    for make mail"
 	@echo "  LTP=dir XFSTESTS=dir SYZKALLER=dir             for make suites: checkouts of their sources"
 	@echo "  FRESH=1                      for make check, check-full, suites and lint: do also what was seen to pass"
@@ -112,7 +112,7 @@ mail:
 		$(call given,ASSISTED_BY,--assisted-by) $(call given,OUT,--out)
 
 report:
-	$(if $(RESULTS),,$(error give a results directory, for instance 'make report RESULTS=results/v7.3/2026-11-22'))
+	$(if $(RESULTS),,$(error give a results directory, for instance 'make report RESULTS=results/v7.3/2026-11-25'))
 	$(call step,report) "$$RESULTS"
 
 clean:

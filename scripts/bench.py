@@ -316,7 +316,7 @@ def main() -> None:
     for topic in topics:
         bench(base, topic, args, out)
     # A program of its own: it runs where matplotlib is.
-    output(sys.executable, ROOT / "scripts/report.py", out)
+    output(sys.executable, ROOT / "scripts/report.py", *(["--kdir", args.kdir] if args.kdir else []), out)
     print((out / "report.md").read_text())
     say(f"bench: done in {(time.monotonic() - begin) / 60:.0f} minutes; the report is {out / 'report.md'}")
 

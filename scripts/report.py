@@ -238,14 +238,16 @@ def main() -> None:
     """Write the report of one results directory, and README's table."""
     parser = arguments(__doc__, base=False)
     parser.add_argument("results", type=Path, help="a directory that has a summary.json")
+    parser.add_argument("--kdir", default=os.environ.get("KDIR"),
+                        help="your own kernel tree, which has a base that is not downloaded")
     args = parser.parse_args()
     python = tool("python")
     if Path(sys.prefix) != python.parent.parent:
         # The plots need matplotlib, which the private environment has.
-        os.execv(python, [str(python), __file__, str(args.results)])
+        os.execv(python, [str(python), __file__, *sys.argv[1:]])
     need("source")
     base = bases().get(args.results.resolve().parent.name, reference())
-    repo = repository(base)
+    repo = repository(base, None if base.fetched else args.kdir)
     states = {topic.name: "of the series as it is" if fresh(base, repo, topic, args.results) else "of an earlier state"
               for topic in topics().values() if (args.results / f"environment-{topic.name}.json").exists()
               and not topic.absent(base)}

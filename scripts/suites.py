@@ -411,7 +411,7 @@ def main() -> int:
         told += shown(results(one))
         write(out, base, repo, found)
     # A program of its own: it runs where matplotlib is.
-    output(sys.executable, ROOT / "scripts/report.py", out)
+    output(sys.executable, ROOT / "scripts/report.py", *(["--kdir", args.kdir] if args.kdir else []), out)
     say(f"suites: {out / 'suites.json'} has what was seen, {out / 'report.md'} a table of it")
     print(count(told))
     return any(result.verdict == FAILED for result in told)

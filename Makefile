@@ -47,6 +47,7 @@ help:
 	@echo "  CPUS=n TIMED=1 BOOTS=n       for make bench"
 	@echo "  OUT=dir                      for make bench, suites, deb and mail: where to write"
 	@echo "  TIME_AGAIN=1                 for make bench: keep the counts in OUT, take the time once more"
+	@echo "  COUNT='a name'               for make bench: count that measurement alone, keep all else in OUT"
 	@echo "  DIR=dir DURATION=1 ROUNDS=3  for make bench-host: where to make files, seconds a run, runs of each"
 	@echo "  DURATION=10 COMMAND='...'    for make survey: seconds for each script, or while a command runs"
 	@echo "  CONFIG=trace|debug|bench|check|kcsan           for make shell; for make suites, um or check; for make deb, a file"
@@ -60,7 +61,8 @@ install:
 
 bench:
 	$(call step,bench) $(base) $(topic) $(call given,ACCEL,--accel) $(call given,CPUS,--cpus) \
-		$(if $(TIMED),--timed) $(if $(TIME_AGAIN),--time-again) $(call given,BOOTS,--boots) $(call given,OUT,--out)
+		$(if $(TIMED),--timed) $(if $(TIME_AGAIN),--time-again) $(call given,COUNT,--count) \
+		$(call given,BOOTS,--boots) $(call given,OUT,--out)
 
 deb:
 	$(call step,deb) $(base) $(topic) $(call given,CONFIG,--config) $(call given,OUT,--out)

@@ -132,11 +132,11 @@ def identity(side: Side, measurement: Measurement, accel: str) -> str:
     return hashlib.sha256(repr(depends).encode()).hexdigest()
 
 
-def counted(topic: Topic, compared: dict[str, Side], tests: Path, accel: str, raw: Path) -> list[dict]:
-    """The rows of all counters and instruction counts of a topic; the small
-    raw files are copied to @raw.  What a run that was interrupted has counted is
-    not counted again."""
-    measurements = measures(topic).MEASUREMENTS
+def counted(topic: Topic, compared: dict[str, Side], measurements: list[Measurement], tests: Path, accel: str,
+            raw: Path) -> list[dict]:
+    """The rows of @measurements, counters and instruction counts of a topic; the
+    small raw files are copied to @raw.  What a run that was interrupted has counted
+    is not counted again."""
     base = compared["baseline"].base
     store = unfinished(base, topic)
     have = json.loads(store.read_text()) if store.exists() else {}
@@ -183,21 +183,25 @@ def timed(topic: Topic, measurement: Measurement, kernels: dict[str, Kernel], te
                            + ("" if accel == "kvm" else ", emulated, not evidence"))
 
 
-def timed_before(topic: Topic, out: Path, before: dict, kernels: list[dict]) -> list[dict]:
-    """The rows of @topic in @out that were timed, in the environment() @before, if
-    that was on a machine like this and of @kernels, as record() has them."""
+def is_timed(cell: dict) -> bool:
+    """Whether the row @cell is of time."""
+    return cell["evidence"].startswith("timed")
+
+
+def timed_before(rows: list[dict], before: dict, kernels: list[dict]) -> list[dict]:
+    """Those of @rows that were timed, in the environment() @before, if that was on a
+    machine like this and of @kernels, as record() has them."""
     measured = {(one["side"], one["config"], one["code"]) for one in before["kernels"]}
     if (before["host CPU"] != machine.machine()["CPU model"]
             or any((one["side"], one["config"], one["code"]) not in measured for one in kernels)):
         return []
-    return [cell for cell in read_summary(out / "summary.json")
-            if cell["topic"] == topic.name and cell["evidence"].startswith("timed")]
+    return [cell for cell in rows if is_timed(cell)]
 
 
 def kept(topic: Topic, compared: dict[str, Side], out: Path) -> tuple[list[dict], dict]:
-    """The rows of a topic in @out that are counts, and the environment() that they
-    were taken in.  Raises Failure where there are none, or where they are of other
-    code than what is @compared."""
+    """The rows of a topic in @out, and the environment() that they were taken in.
+    Raises Failure where there are none, or where they are of other code than what is
+    @compared."""
     summary, conditions = out / "summary.json", out / f"environment-{topic.name}.json"
     if not summary.exists() or not conditions.exists():
         raise Failure(f"{out} has no figures of {topic.name}; run make bench TOPIC={topic.name} first")
@@ -206,8 +210,17 @@ def kept(topic: Topic, compared: dict[str, Side], out: Path) -> tuple[list[dict]
     for name, side in compared.items():
         if (name, code_of(side.repo, side.revision)) not in measured:
             raise Failure(f"the counts in {out} are of another {name} kernel; run make bench TOPIC={topic.name} anew")
-    return [cell for cell in read_summary(summary)
-            if cell["topic"] == topic.name and not cell["evidence"].startswith("timed")], before
+    return [cell for cell in read_summary(summary) if cell["topic"] == topic.name], before
+
+
+def named(measurements: list[Measurement], names: list[str]) -> list[Measurement]:
+    """Those of @measurements that are called @names.  Raises Failure where there is
+    none of such a name."""
+    known = {one.name: one for one in measurements}
+    for name in names:
+        if name not in known:
+            raise Failure(f"there is no measurement '{name}': there is " + ", ".join(f"'{one}'" for one in known))
+    return [known[name] for name in names]
 
 
 def sweep(most: int) -> list[int]:
@@ -256,34 +269,38 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
     tests = kselftests(repo, compared["patched"].revision, [topic.kselftest], regress=(*topic.programs, "lines"))
     measurements, native = measures(topic).MEASUREMENTS, measures(topic).NATIVE if base.uml else None
     raw = run_directory(f"{base.name}-{topic.name}-raw")
-    if args.time_again:
-        # What was counted is not built again.
-        rows, before = kept(topic, compared, out)
-        accel = before["accelerator"]
-        kernels = [one for one in before["kernels"] if not native or one["config"] != native.config]
+    have, kernels = [], []
+    if args.count or args.time_again:
+        have, before = kept(topic, compared, out)
+        accel, kernels = before["accelerator"], before["kernels"]
+        measurements = named(measurements, args.count)
     else:
         probe = kernel(repo, base, base.tag, measurements[0].config, f"{topic.name}-baseline")
         accel = accelerator(args.accel, probe)
-        rows = counted(topic, compared, tests, accel, raw)
-        kernels = []
-        # Only from the cache: all of them were built by now.
-        for config in dict.fromkeys(one.config for one in measurements):
-            sides = {name: side for one in measurements if one.config == config
-                     for name, side in chosen(compared, one).items()}
-            kernels += [record(name, sides[name], image) for name, image in build_sides(topic, sides, config).items()]
-    boots = (args.boots, 3 * args.boots // 2)
-    if args.timed or accel == "kvm":
-        measurement = measures(topic).TIMED.measurement()
-        images = build_sides(topic, {side: compared[side] for side in ("baseline", "patched")}, measurement.config)
-        for count in sweep(args.cpus):
-            rows += timed(topic, replace(measurement, cpus=count), images, tests, accel, boots, raw)
-    if native:
-        sides = timing(topic, compared)
-        images = build_sides(topic, sides, native.config)
-        own = [record(name, sides[name], image) for name, image in images.items()]
-        earlier = timed_before(topic, out, before, own) if args.time_again else []
-        rows += rounds.repeated(timed(topic, native, images, tests, accel, boots, raw), earlier)
-        kernels += own
+    rows = counted(topic, compared, measurements, tests, accel, raw)
+    again = {(cell["metric"], cell["condition"]) for cell in rows}
+    rows += [cell for cell in have if (cell["metric"], cell["condition"]) not in again]
+    # Only from the cache: all of them were built by now.
+    for config in dict.fromkeys(one.config for one in measurements):
+        sides = {name: side for one in measurements if one.config == config
+                 for name, side in chosen(compared, one).items()}
+        own = [record(name, sides[name], image) for name, image in build_sides(topic, sides, config).items()]
+        kernels += [one for one in own if one not in kernels]
+    if args.time_again or not args.count:
+        rows = [cell for cell in rows if not is_timed(cell)]
+        boots = (args.boots, 3 * args.boots // 2)
+        if args.timed or accel == "kvm":
+            measurement = measures(topic).TIMED.measurement()
+            images = build_sides(topic, {side: compared[side] for side in ("baseline", "patched")}, measurement.config)
+            for count in sweep(args.cpus):
+                rows += timed(topic, replace(measurement, cpus=count), images, tests, accel, boots, raw)
+        if native:
+            sides = timing(topic, compared)
+            images = build_sides(topic, sides, native.config)
+            own = [record(name, sides[name], image) for name, image in images.items()]
+            earlier = timed_before(have, before, own) if args.time_again else []
+            rows += rounds.repeated(timed(topic, native, images, tests, accel, boots, raw), earlier)
+            kernels = [one for one in kernels if one["config"] != native.config] + own
     say(f"bench: what the benchmarks printed is in {raw}")
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / f"environment-{topic.name}.json", environment(base, accel, kernels))
@@ -306,6 +323,9 @@ def main() -> None:
     parser.add_argument("--time-again", action="store_true",
                         help="keep the counts that are there, which are exact, and take the time under User-Mode "
                              "Linux once more: what both runs find faster or slower is a gain or a loss")
+    parser.add_argument("--count", action="append", default=[], metavar="NAME",
+                        help="count the measurement of this name alone, and keep all else that is there, if it is of "
+                             "this code (may be given again)")
     parser.add_argument("--out", help="where to write (default: results/<base>/<date>)")
     args = parser.parse_args()
     base, topics = args.base, chosen_topics(args.topic, args.base)

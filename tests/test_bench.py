@@ -72,15 +72,15 @@ class Revisions(KernelCase):
         self.assertEqual(list(found), ["baseline", "beta", "patched"])
         self.assertEqual(self.pipe(found["beta"]), ["LINE 5"])
 
-    def bench(self, measured: mock.Mock, time_again: bool = False) -> Path:
+    def bench(self, measured: mock.Mock, time_again: bool = False, count: tuple[str, ...] = ()) -> Path:
         """Run bench.bench() with all that takes a kernel replaced, and what is
         @measured; the results directory."""
         out = self.dir / "results/v0/today"
-        args = argparse.Namespace(kdir=None, accel="tcg", timed=False, boots=5, time_again=time_again)
+        args = argparse.Namespace(kdir=None, accel="tcg", timed=False, boots=5, time_again=time_again, count=list(count))
         with contextlib.ExitStack() as stack:
             for name, value in (("repository", lambda *_: self.repo), ("kselftests", mock.Mock()),
                                 ("kernel", mock.Mock()), ("measures", mock.Mock(return_value=mock.Mock(MEASUREMENTS=[
-                                    mock.Mock(config="trace", sides=())], NATIVE=None))),
+                                    Measurement("writes", "trace", "", mock.Mock())], NATIVE=None))),
                                 ("environment", lambda _base, accel, kernels: [accel, kernels]),
                                 ("record", lambda *_: {}), ("counted", measured)):
                 stack.enter_context(mock.patch.object(bench, name, value))
@@ -89,15 +89,16 @@ class Revisions(KernelCase):
 
     def test_interrupted(self):
         """A run that does not come to its end leaves the figures as they were."""
-        def measured(one, compared, tests, accel, raw):
+        def measured(one, compared, measurements, tests, accel, raw):
             put(raw / "x/output.log", "first")
-            return [{"topic": "alpha", "value": 1}]
+            return [row]
 
+        row = {"topic": "alpha", "metric": "allocs", "condition": "64KiB", "evidence": "counter", "value": 1}
         (self.dir / "results/v0/today").mkdir(parents=True)
         out = self.bench(measured)
         with self.assertRaises(KeyboardInterrupt):
             self.bench(mock.Mock(side_effect=KeyboardInterrupt))
-        self.assertEqual(json.loads((out / "summary.json").read_text()), [{"topic": "alpha", "value": 1}])
+        self.assertEqual(json.loads((out / "summary.json").read_text()), [row])
 
     def test_resumed(self):
         """What was counted before an interruption is not counted again, until the
@@ -110,12 +111,11 @@ class Revisions(KernelCase):
         guest = mock.Mock(side_effect=[self.dir, KeyboardInterrupt, self.dir])
         (self.dir / "output.log").touch()
         with contextlib.ExitStack() as stack:
-            for name, value in (("kernel", mock.Mock()), ("guest_run", guest),
-                                ("measures", mock.Mock(return_value=mock.Mock(MEASUREMENTS=[measurement])))):
+            for name, value in (("kernel", mock.Mock()), ("guest_run", guest)):
                 stack.enter_context(mock.patch.object(bench, name, value))
             with self.assertRaises(KeyboardInterrupt):
-                bench.counted(self.one, compared, self.dir, "tcg", self.dir / "raw")
-            (row,) = bench.counted(self.one, compared, self.dir, "tcg", self.dir / "raw")
+                bench.counted(self.one, compared, [measurement], self.dir, "tcg", self.dir / "raw")
+            (row,) = bench.counted(self.one, compared, [measurement], self.dir, "tcg", self.dir / "raw")
         self.assertEqual(row["values"], {"baseline": 1, "patched": 1})
         self.assertEqual([call.args[-1] for call in guest.mock_calls],
                          [f"v0-alpha-instructions-2-CPUs-{side}" for side in ("baseline", "patched", "patched")])
@@ -125,16 +125,15 @@ class Revisions(KernelCase):
         self.assertFalse(bench.unfinished(self.base, self.one).exists())
 
     def test_kept(self):
-        """What keeps the counts of a topic keeps nothing else, and only where
-        all that is compared is the code that was counted."""
+        """What keeps the figures of a topic keeps nothing else, and only where
+        all that is compared is the code that was measured."""
         compared = bench.revisions(self.repo, self.base, self.one)
         out = self.dir / "out"
         with self.fails("has no figures of alpha", "make bench TOPIC=alpha"):
             bench.kept(self.one, compared, out)
         row = {"topic": "alpha", "metric": "allocs", "unit": "pages", "condition": "64KiB",
                "evidence": "counter", "values": {}}
-        put(out / "summary.json", json.dumps([row, {**row, "topic": "beta"}, {**row, "evidence": "timed-uml"},
-                                              {**row, "evidence": "timed"}]))
+        put(out / "summary.json", json.dumps([row, {**row, "topic": "beta"}]))
         codes = {name: tree.code_of(side.repo, side.revision) for name, side in compared.items()}
         kernels = [{"side": name, "code": code} for name, code in codes.items()]
         # The kernels that are timed have the same names, and a benchmark in them.
@@ -156,9 +155,32 @@ class Revisions(KernelCase):
         put(out / "summary.json", json.dumps([{"topic": "alpha", "metric": "allocs", "unit": "pages",
                                                "condition": "64KiB", "evidence": "counter", "values": {}}]))
         put(out / "environment-alpha.json", json.dumps({"accelerator": "tcg", "kernels": kernels}))
-        with mock.patch.object(bench, "build_sides", mock.Mock(side_effect=AssertionError)):
-            self.bench(mock.Mock(side_effect=AssertionError), time_again=True)
+        nothing = mock.Mock(return_value=[])
+        with mock.patch.object(bench, "kernel", mock.Mock(side_effect=AssertionError)):
+            self.bench(nothing, time_again=True)
+        self.assertEqual(nothing.mock_calls[0].args[2], [])
         self.assertEqual(json.loads((out / "environment-alpha.json").read_text()), ["tcg", kernels])
+
+    def test_count(self):
+        """Where one measurement is counted, its rows take the place of those that were
+        there, and all others stay, of time, too; its kernels come to those on record."""
+        compared = bench.revisions(self.repo, self.base, self.one)
+        kernels = [{"side": name, "config": "bench", "code": tree.code_of(side.repo, side.revision)}
+                   for name, side in compared.items()]
+        out = self.dir / "results/v0/today"
+        row = {"topic": "alpha", "metric": "allocs", "unit": "pages", "condition": "64KiB", "evidence": "counter",
+               "values": {"patched": 1}}
+        others = [{**row, "condition": "4KiB"}, {**row, "metric": "throughput", "evidence": "timed-uml"}]
+        put(out / "summary.json", json.dumps([*others, row]))
+        put(out / "environment-alpha.json", json.dumps({"accelerator": "tcg", "kernels": kernels}))
+        new = {**row, "values": {"patched": 2}}
+        measured = mock.Mock(return_value=[new])
+        with self.fails("no measurement 'reads'", "'writes'"):
+            self.bench(measured, count=("reads",))
+        self.bench(measured, count=("writes",))
+        self.assertEqual([one.name for one in measured.mock_calls[0].args[2]], ["writes"])
+        self.assertEqual(json.loads((out / "summary.json").read_text()), [new, *others])
+        self.assertEqual(json.loads((out / "environment-alpha.json").read_text()), ["tcg", [*kernels, {}, {}]])
 
     def test_timed_before(self):
         """An earlier time counts beside a new one if a machine like this took it of the
@@ -167,10 +189,10 @@ class Revisions(KernelCase):
         before = {"host CPU": bench.machine.machine()["CPU model"], "kernels": [{**kernels[0], "base": "v0"}]}
         row = {"topic": "alpha", "evidence": "timed-uml", "metric": "throughput", "unit": "op/s", "condition": "",
                "values": {}}
-        put(self.dir / "summary.json", json.dumps([row, {**row, "topic": "beta"}, {**row, "evidence": "counter"}]))
-        self.assertEqual(bench.timed_before(self.one, self.dir, before, kernels), [row])
-        self.assertEqual(bench.timed_before(self.one, self.dir, {**before, "host CPU": "another"}, kernels), [])
-        self.assertEqual(bench.timed_before(self.one, self.dir, before, [{**kernels[0], "code": "b"}]), [])
+        rows = [row, {**row, "evidence": "counter"}]
+        self.assertEqual(bench.timed_before(rows, before, kernels), [row])
+        self.assertEqual(bench.timed_before(rows, {**before, "host CPU": "another"}, kernels), [])
+        self.assertEqual(bench.timed_before(rows, before, [{**kernels[0], "code": "b"}]), [])
 
     def test_chosen(self):
         """A measurement is of all columns, or of those that it names and that are

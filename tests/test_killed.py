@@ -138,8 +138,8 @@ bench.accelerator = lambda *args: "tcg"
 bench.counted = lambda *args: rows
 bench.environment = lambda *args: {{"base": "v9.1.2"}}
 bench.build_sides = lambda *args: {{}}
-bench.bench(base, topic, argparse.Namespace(kdir={str(self.kdir)!r}, accel="tcg", timed=False, time_again=False,
-                                                boots=5),
+bench.bench(base, topic, argparse.Namespace(kdir={str(self.kdir)!r}, accel="tcg", timed=False, boots=5,
+                                                time_again=False, count=[]),
             Path({str(results)!r}))
 """
         self.killed(step)

@@ -219,7 +219,7 @@ def named(measurements: list[Measurement], names: list[str]) -> list[Measurement
     known = {one.name: one for one in measurements}
     for name in names:
         if name not in known:
-            raise Failure(f"there is no measurement '{name}': there is " + ", ".join(f"'{one}'" for one in known))
+            raise Failure(f"there is no measurement '{name}'; give one of " + ", ".join(f"'{one}'" for one in known))
     return [known[name] for name in names]
 
 

@@ -76,7 +76,8 @@ class Revisions(KernelCase):
         """Run bench.bench() with all that takes a kernel replaced, and what is
         @measured; the results directory."""
         out = self.dir / "results/v0/today"
-        args = argparse.Namespace(kdir=None, accel="tcg", timed=False, boots=5, time_again=time_again, count=list(count))
+        args = argparse.Namespace(kdir=None, accel="tcg", timed=False, boots=5, time_again=time_again,
+                                  count=list(count))
         with contextlib.ExitStack() as stack:
             for name, value in (("repository", lambda *_: self.repo), ("kselftests", mock.Mock()),
                                 ("kernel", mock.Mock()), ("measures", mock.Mock(return_value=mock.Mock(MEASUREMENTS=[

@@ -286,7 +286,10 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
                  for name, side in chosen(compared, one).items()}
         own = [record(name, sides[name], image) for name, image in build_sides(topic, sides, config).items()]
         kernels += [one for one in own if one not in kernels]
-    if args.time_again or not args.count:
+    if args.count and not args.time_again:
+        # The host that is on record took the time, which depends on it.
+        conditions = {**before, "kernels": kernels}
+    else:
         rows = [cell for cell in rows if not is_timed(cell)]
         boots = (args.boots, 3 * args.boots // 2)
         if args.timed or accel == "kvm":
@@ -301,9 +304,10 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
             earlier = timed_before(have, before, own) if args.time_again else []
             rows += rounds.repeated(timed(topic, native, images, tests, accel, boots, raw), earlier)
             kernels = [one for one in kernels if one["config"] != native.config] + own
+        conditions = environment(base, accel, kernels)
     say(f"bench: what the benchmarks printed is in {raw}")
     out.mkdir(parents=True, exist_ok=True)
-    write_json(out / f"environment-{topic.name}.json", environment(base, accel, kernels))
+    write_json(out / f"environment-{topic.name}.json", conditions)
     summary = out / "summary.json"
     others = [cell for cell in read_summary(summary) if cell["topic"] != topic.name] if summary.exists() else []
     write_json(summary, others + rows)

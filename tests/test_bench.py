@@ -164,7 +164,8 @@ class Revisions(KernelCase):
 
     def test_count(self):
         """Where one measurement is counted, its rows take the place of those that were
-        there, and all others stay, of time, too; its kernels come to those on record."""
+        there, and all others stay, of time, too, and so does the machine that took it;
+        its kernels come to those on record."""
         compared = bench.revisions(self.repo, self.base, self.one)
         kernels = [{"side": name, "config": "bench", "code": tree.code_of(side.repo, side.revision)}
                    for name, side in compared.items()]
@@ -173,7 +174,8 @@ class Revisions(KernelCase):
                "values": {"patched": 1}}
         others = [{**row, "condition": "4KiB"}, {**row, "metric": "throughput", "evidence": "timed-uml"}]
         put(out / "summary.json", json.dumps([*others, row]))
-        put(out / "environment-alpha.json", json.dumps({"accelerator": "tcg", "kernels": kernels}))
+        before = {"accelerator": "tcg", "host CPU": "another", "kernels": kernels}
+        put(out / "environment-alpha.json", json.dumps(before))
         new = {**row, "values": {"patched": 2}}
         measured = mock.Mock(return_value=[new])
         with self.fails("no measurement 'reads'", "'writes'"):
@@ -181,7 +183,8 @@ class Revisions(KernelCase):
         self.bench(measured, count=("writes",))
         self.assertEqual([one.name for one in measured.mock_calls[0].args[2]], ["writes"])
         self.assertEqual(json.loads((out / "summary.json").read_text()), [new, *others])
-        self.assertEqual(json.loads((out / "environment-alpha.json").read_text()), ["tcg", [*kernels, {}, {}]])
+        self.assertEqual(json.loads((out / "environment-alpha.json").read_text()),
+                         {**before, "kernels": [*kernels, {}, {}]})
 
     def test_timed_before(self):
         """An earlier time counts beside a new one if a machine like this took it of the

@@ -37,7 +37,7 @@ from qemu import accelerator
 from tree import apply, code_of, tree_of, variant, variants, with_benchmark
 from watch import run_directory
 
-from results import read_summary
+from results import read_summary, write_report
 
 
 @dataclass(frozen=True)
@@ -339,8 +339,7 @@ def main() -> None:
     begin = time.monotonic()
     for topic in topics:
         bench(base, topic, args, out)
-    # A program of its own: it runs where matplotlib is.
-    output(sys.executable, ROOT / "scripts/report.py", *(["--kdir", args.kdir] if args.kdir else []), out)
+    write_report(out, args.kdir)
     print((out / "report.md").read_text())
     say(f"bench: done in {(time.monotonic() - begin) / 60:.0f} minutes; the report is {out / 'report.md'}")
 

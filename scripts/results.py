@@ -5,10 +5,11 @@ they are."""
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 from model import ROOT, Base, Topic, chosen_topics
-from process import Failure
+from process import Failure, output
 from stats import NO_DIFFERENCE
 from tree import apply, code_of
 
@@ -103,3 +104,10 @@ def fresh_suites(base: Base, repo: Path, results: Path) -> bool:
     kernels = json.loads((results / "suites.json").read_text())["environment"]["kernels"]
     codes = {kernel["code"] for kernel in kernels if kernel["side"] == "patched"}
     return code_of(repo, apply(repo, base, chosen_topics(None, base))) in codes
+
+
+def write_report(out: Path, kdir: str | None) -> None:
+    """Write the report of the results directory @out, and README's table; @kdir:
+    the user's kernel tree, or nothing.  A program of its own, as it runs where
+    matplotlib is."""
+    output(sys.executable, ROOT / "scripts/report.py", *(["--kdir", kdir] if kdir else []), out)

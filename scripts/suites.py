@@ -18,7 +18,6 @@ import os
 import re
 import shlex
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -42,6 +41,8 @@ from suite import (Absent, Had, Program, Suite, Where, fsx, hackbench, jobs, kse
                    trinity, xfstests)
 from tree import apply, code_of, tree_of
 from watch import Ran, Unfinished
+
+from results import write_report
 
 SUITES = {module.SUITE.name: module.SUITE for module in (hackbench, stress, perf, jobs, fsx, xfstests, ltp, kselftests,
                                                          trinity, syzkaller)}
@@ -410,8 +411,7 @@ def main() -> int:
         found.append(one)
         told += shown(results(one))
         write(out, base, repo, found)
-    # A program of its own: it runs where matplotlib is.
-    output(sys.executable, ROOT / "scripts/report.py", *(["--kdir", args.kdir] if args.kdir else []), out)
+    write_report(out, args.kdir)
     say(f"suites: {out / 'suites.json'} has what was seen, {out / 'report.md'} a table of it")
     print(count(told))
     return any(result.verdict == FAILED for result in told)

@@ -245,7 +245,7 @@ class Revisions(KernelCase):
         seen = []
         self.enterContext(mock.patch.object(bench, "need"))
         self.enterContext(mock.patch.object(bench, "room_for_builds"))
-        self.enterContext(mock.patch.object(bench, "output"))
+        self.enterContext(mock.patch.object(bench, "write_report"))
         self.enterContext(mock.patch.object(bench, "bench", lambda _base, _topic, args, out: (
             seen.append(args.cpus), put(out / "report.md", "a report\n"))))
         for there in (4, 64):

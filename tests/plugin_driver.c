@@ -38,6 +38,8 @@ struct qemu_plugin_insn {
 
 struct qemu_plugin_tb {
 	struct qemu_plugin_insn insn;
+	qemu_plugin_insn_cb exec;
+	void *exec_data;
 };
 
 struct qemu_plugin_hwaddr {
@@ -56,6 +58,14 @@ void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_tb_c
 {
 	(void)id;
 	on_translation = cb;
+}
+
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_plugin_insn_cb cb,
+					  enum qemu_plugin_cb_flags flags, void *data)
+{
+	(void)flags;
+	tb->exec = cb;
+	tb->exec_data = data;
 }
 
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_plugin_insn_cb cb,
@@ -153,6 +163,8 @@ static void execute(unsigned int cpu, uint64_t va, unsigned int mark, qemu_plugi
 		tb.insn.bytes[sizeof(bytes)] = mark;
 	}
 	on_translation(0, &tb);
+	if (tb.exec)
+		tb.exec(cpu, tb.exec_data);
 	if (tb.insn.count)
 		(*tb.insn.count)++;
 	if (tb.insn.exec)

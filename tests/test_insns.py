@@ -110,16 +110,21 @@ class Plugin(Case):
         self.assertEqual(window["sections"][-1], [2999, int(BEGIN, 16), 1])
 
     def test_cpus(self):
-        """Of several CPUs, what all of them execute counts."""
-        [window] = self.windows(f"mark 0 {OPEN}", f"mark 0 {OP}", f"run 0 {BEGIN} 2", f"run 1 {BEGIN} 3",
-                                f"mark 0 {END}", f"mark 0 {CLOSE}", cpus=2)
-        self.assertEqual(window["ops"], [6])
+        """Of several CPUs, what the one that marks executes counts, whichever it is."""
+        once = [f"run 0 {IP} 30", f"mark 1 {OPEN}", f"run 0 {IP} 4", f"mark 1 {OP}", f"run 1 {IP} 2", f"run 0 {IP} 3",
+                f"run 2 {IP} 5", f"run 1 {IP} 7", f"mark 1 {OP}", f"run 2 {IP} 6", f"mark 1 {END}", f"run 0 {IP} 8",
+                f"mark 1 {CLOSE}"]
+        other = [f"mark 2 {OPEN}", f"mark 2 {OP}", f"run 1 {IP} 3", f"run 2 {IP} 1", f"mark 2 {END}",
+                 f"mark 2 {CLOSE}"]
+        self.assertEqual([window["ops"] for window in self.windows(*once, *other, *once, cpus=3)],
+                         [[10, 1], [2], [10, 1]])
 
     def test_errors(self):
         """Marks that make no window, and arguments that make no sense, end it
         with one line."""
         for commands, words in (([f"mark 0 {CLOSE}"], "not opened"), ([f"mark 0 {OPEN}"] * 2, "another one"),
-                                ([f"mark 0 {OPEN}", f"mark 0 {OP}", f"mark 0 {CLOSE}"], "within an operation")):
+                                ([f"mark 0 {OPEN}", f"mark 0 {OP}", f"mark 0 {CLOSE}"], "within an operation"),
+                                ([f"mark 0 {OPEN}", f"mark 1 {OP}"], "two CPUs")):
             with self.subTest(commands=commands):
                 done = self.drive(*commands)
                 self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))

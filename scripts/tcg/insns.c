@@ -17,8 +17,9 @@
  *   sections  a list of [operation, address, instructions], one for each time
  *             that the lock was held: from 0, where it began, how long
  *
- * Whatever a CPU does between the marks counts, whoever does it: interrupts and
- * other tasks as well as the program. An iteration of a string instruction is an
+ * Whatever the CPU that marks does between the marks counts, whoever does it:
+ * interrupts and other tasks as well as the program. What other CPUs do meanwhile
+ * does not: most of it is their timers. An iteration of a string instruction is an
  * instruction here, as it is for -icount.
  *
  * For CPUs that one thread runs by turns, as for -icount, so nothing here is locked.
@@ -44,8 +45,14 @@ struct section {
 	uint64_t insns;
 };
 
-/* Instructions that were executed, ever */
+/* Instructions that were executed, ever, by all CPUs */
 static uint64_t executed;
+/* Of those, what others than the CPU that marks executed; its turn is not over */
+static uint64_t elsewhere;
+static unsigned int marking;
+static unsigned int running;
+static uint64_t turn_began;
+static bool several;
 static struct addresses begins, ends;
 static uint64_t lock;
 static FILE *out;
@@ -61,6 +68,24 @@ static uint64_t *ops;
 static size_t nr_ops, room_ops;
 static struct section *sections;
 static size_t nr_sections, room_sections;
+
+/* Only while the CPU that marks runs: what it has executed */
+static uint64_t own(void)
+{
+	return executed - elsewhere;
+}
+
+/* A CPU begins to execute a block; only between blocks does another get its turn */
+static void on_block(unsigned int cpu, void *unused)
+{
+	(void)unused;
+	if (cpu == running)
+		return;
+	if (running != marking)
+		elsewhere += executed - turn_began;
+	running = cpu;
+	turn_began = executed;
+}
 
 static void section_begin(uint64_t ip)
 {
@@ -117,7 +142,7 @@ static void op_end(void)
 		room_ops = room_ops ? 2 * room_ops : 1024;
 		ops = allocated(realloc(ops, room_ops * sizeof(*ops)));
 	}
-	ops[nr_ops++] = executed - op_began;
+	ops[nr_ops++] = own() - op_began;
 }
 
 static void close_window(void)
@@ -145,18 +170,20 @@ static void close_window(void)
 
 static void on_mark(unsigned int cpu, void *mark)
 {
-	(void)cpu;
+	if (is_open && cpu != marking)
+		die("two CPUs mark in one window");
 	switch ((enum mark)(uintptr_t)mark) {
 	case MARK_OPEN:
 		if (is_open)
 			die("a window is opened in another one");
 		is_open = true;
+		marking = cpu;
 		break;
 	case MARK_OP:
 		op_end();
 		/* Operations before a window warm up */
 		counting = is_open;
-		op_began = executed;
+		op_began = own();
 		break;
 	case MARK_END:
 		op_end();
@@ -182,6 +209,8 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	size_t i;
 
 	(void)id;
+	if (several)
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, NULL);
 	for (i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		uintptr_t mark = mark_of(insn), ip = qemu_plugin_insn_vaddr(insn);
@@ -251,6 +280,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 		fputs("insns: this is for a whole system, and locks are for one of one CPU\n", stderr);
 		return 1;
 	}
+	several = info->system.max_vcpus != 1;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
 	return 0;
 }

@@ -213,6 +213,17 @@ def kept(topic: Topic, compared: dict[str, Side], out: Path) -> tuple[list[dict]
     return [cell for cell in read_summary(summary) if cell["topic"] == topic.name], before
 
 
+def in_place(rows: list[dict], before: list[dict]) -> list[dict]:
+    """@rows in the order that @before has of their topics, metrics and conditions, with
+    what is new behind what is most like it: so summary.json changes where a figure does."""
+    def names(cell: dict) -> tuple[str, str, str]:
+        return cell["topic"], cell["metric"], cell["condition"]
+
+    order = {names(cell)[:length]: place for length in (1, 2, 3)
+             for place, cell in reversed(list(enumerate(before + rows)))}
+    return sorted(rows, key=lambda cell: tuple(order[names(cell)[:length]] for length in (1, 2, 3)))
+
+
 def named(measurements: list[Measurement], names: list[str]) -> list[Measurement]:
     """Those of @measurements that are called @names.  Raises Failure where there is
     none of such a name."""
@@ -309,8 +320,9 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / f"environment-{topic.name}.json", conditions)
     summary = out / "summary.json"
-    others = [cell for cell in read_summary(summary) if cell["topic"] != topic.name] if summary.exists() else []
-    write_json(summary, others + rows)
+    on_record = read_summary(summary) if summary.exists() else []
+    others = [cell for cell in on_record if cell["topic"] != topic.name]
+    write_json(summary, in_place(others + rows, on_record))
     unfinished(base, topic).unlink(missing_ok=True)
 
 

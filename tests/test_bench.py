@@ -182,9 +182,20 @@ class Revisions(KernelCase):
             self.bench(measured, count=("reads",))
         self.bench(measured, count=("writes",))
         self.assertEqual([one.name for one in measured.mock_calls[0].args[2]], ["writes"])
-        self.assertEqual(json.loads((out / "summary.json").read_text()), [new, *others])
+        self.assertEqual(json.loads((out / "summary.json").read_text()), [others[0], new, others[1]])
         self.assertEqual(json.loads((out / "environment-alpha.json").read_text()),
                          {**before, "kernels": [*kernels, {}, {}]})
+
+    def test_in_place(self):
+        """Rows stay where they were, and new ones come behind those of their metric, and
+        of their topic."""
+        def rows(*names: str) -> list[dict]:
+            return [dict(zip(("topic", "metric", "condition"), name.split("/"), strict=True)) for name in names]
+
+        before = rows("b/m/2", "b/n/2", "b/m/1", "a/m/1")
+        self.assertEqual(bench.in_place(rows("c/m/1", "a/m/1", "b/k/1", "b/m/3", "b/m/1", "b/n/2", "b/m/2"), before),
+                         rows("b/m/2", "b/m/1", "b/m/3", "b/n/2", "b/k/1", "a/m/1", "c/m/1"))
+        self.assertEqual(bench.in_place(before, []), rows("b/m/2", "b/m/1", "b/n/2", "a/m/1"))
 
     def test_timed_before(self):
         """An earlier time counts beside a new one if a machine like this took it of the

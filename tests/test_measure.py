@@ -8,7 +8,7 @@ from pathlib import Path
 from support import Case, put
 
 # isort: split
-from measure import Measurement, fault, filemap, pid, pipe, row
+from measure import Measurement, fault, filemap, pageguard, pid, pipe, row
 
 SIDES = {"write": "mm_page_alloc", "read": "mm_page_free"}
 FAULT = "page_fault_kernel: address=0x7f00deadb000 ip=copy_page_from_iter error_code=0x0"
@@ -365,6 +365,32 @@ def faults(reads: int) -> str:
     lines.append("fault_retry_ben-8 [000] ..... 4.0: tracing_mark_write: fault_retry_bench: end mode=file")
     lines.append("fault_retry-9 [001] ..... 5.0: mmap_lock_acquire_returned: " + acquired.format("false", "true"))
     return "\n".join(lines) + "\n"
+
+
+class Pageguard(Case):
+    """What is measured of pageguard alone."""
+
+    def turn(self, got: int, tried: int = 10) -> str:
+        """What the race test says of one turn."""
+        return (f"ok 1 tmpfs move_pages\n# tmpfs move_pages: {got} of {tried} pages migrated\n"
+                "ok 2 # SKIP xfs move_pages: no such file system\n")
+
+    def test_races(self):
+        """The share that stayed is the mean of the turns."""
+        put(self.dir / "races.log", "".join(self.turn(got) for got in (10, 9, 8, 9, 9)))
+        (found,) = pageguard.race_rows(self.dir)
+        self.assertEqual({name: found[name] for name in ("condition", "value", "spread")},
+                         {"condition": "tmpfs, move_pages", "value": 0.1,
+                          "spread": {"deviation": 0.0707, "number": 5, "least": 0}})
+
+    def test_turn_missing(self):
+        """A race that one turn did not have is not a figure."""
+        put(self.dir / "races.log", self.turn(10) * 4)
+        with self.fails("not all turns of move_pages on tmpfs"):
+            pageguard.race_rows(self.dir)
+        put(self.dir / "races.log", "")
+        with self.fails("any race"):
+            pageguard.race_rows(self.dir)
 
 
 class Fault(Case):

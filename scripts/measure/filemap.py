@@ -60,14 +60,14 @@ COUNTED_FILES = (*(f"{fs}.json" for fs in INSTRUCTION_SYSTEMS), *DELETED_FILES)
 DROPPING_SYSTEMS = ("ext4", "xfs")
 
 
-def deletions(*read: str) -> str:
-    """The script that deletes pages of files that were @read before as these options
-    of the benchmark say."""
+def deletions(*read: str, sizes: tuple[int, ...] = (SMALL, LARGE)) -> str:
+    """The script that deletes pages of files of @sizes, in bytes, that were @read
+    before as these options of the benchmark say."""
     ways = " ".join(f"'{how}'" for how in read)
     return f"""
 for how in 'ext4 --delete=truncate' 'ext4 --delete=dontneed' 'tmpfs --delete=truncate'; do
 	for read in {ways}; do
-		{BENCH} --dir /tmp/$how $read --file-size {SMALL},{LARGE} --count {DELETED} --json \\
+		{BENCH} --dir /tmp/$how $read --file-size {','.join(map(str, sizes))} --count {DELETED} --json \\
 			>> ${{how%% *}}-deleted.json
 	done
 done

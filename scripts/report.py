@@ -24,10 +24,11 @@ from results import EVIDENCE, change, compared, fresh, newest, read_summary, wor
 CONDITIONS = {
     "counter": "Exact counts on the `trace` kernel (2 virtual CPUs): from upstream tracepoints, or of what completes "
                "while something is stuck.",
-    "icount": "Executed instructions on the `bench` kernel, without lockdep or tracing, with one virtual CPU, or as many "
-              "as the row says, of which the one that runs the benchmark is counted: mean and standard deviation over "
-              "operations, timer ticks included, and beside them the least. A plugin of QEMU counts them, from one "
-              "mark of the benchmark to the next and while the lock is held. An emulated `rep movs` counts each iteration, so large copies weigh more than on hardware.",
+    "icount": "Executed instructions on the `bench` kernel, without lockdep or tracing, with one virtual CPU, or as "
+              "many as the row says, of which the one that runs the benchmark is counted: mean and standard deviation "
+              "over operations, timer ticks included, and beside them the least. A plugin of QEMU counts them, from "
+              "one mark of the benchmark to the next and while the lock is held. An emulated `rep movs` counts each "
+              "iteration, so large copies weigh more than on hardware.",
     "lines": "Lines of 64 bytes that one virtual CPU writes and another touches while each does 100 operations "
              "(`bench` kernel, 16 virtual CPUs, of which as many work as the row says): sets, not transfers, and no "
              "time. Without `_mean`: what a typical operation touches, which timer ticks, other tasks and what "

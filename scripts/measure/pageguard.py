@@ -83,7 +83,7 @@ def removals(cpus: int) -> Measurement:
         script = filemap.deletions("--heat 0", "--heat 1", "--heat 1 --everywhere")
     else:
         # What so many CPUs have to do after the boot is in the first operations otherwise.
-        script = "sleep 10\n" + filemap.deletions("--heat 1", "--heat 1 --everywhere", sizes=(filemap.SMALL,))
+        script = "sleep 10\n" + filemap.deletions("--heat 1 --everywhere", sizes=(filemap.SMALL,))
     counted = insns.measurement(filemap.MOUNT + script, rows)
     # Under TCG a guest boots in proportion to its CPUs: ten minutes with 255.
     return replace(counted, name=f"instructions, {cpus} CPUs", icount=False, cpus=cpus,

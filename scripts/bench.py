@@ -201,7 +201,7 @@ def timed_before(rows: list[dict], before: dict, kernels: list[dict]) -> list[di
 def kept(topic: Topic, compared: dict[str, Side], out: Path) -> tuple[list[dict], dict]:
     """The rows of a topic in @out, and the environment() that they were taken in.
     Raises Failure where there are none, or where they are of other code than what is
-    @compared."""
+    @compared, or of what another compiler made of it."""
     summary, conditions = out / "summary.json", out / f"environment-{topic.name}.json"
     if not summary.exists() or not conditions.exists():
         raise Failure(f"{out} has no figures of {topic.name}; run make bench TOPIC={topic.name} first")
@@ -210,6 +210,9 @@ def kept(topic: Topic, compared: dict[str, Side], out: Path) -> tuple[list[dict]
     for name, side in compared.items():
         if (name, code_of(side.repo, side.revision)) not in measured:
             raise Failure(f"the counts in {out} are of another {name} kernel; run make bench TOPIC={topic.name} anew")
+    if before["compiler"] != compiler():
+        raise Failure(f"the counts in {out} are of {before['compiler']}, which is not the compiler here; "
+                      f"run make bench TOPIC={topic.name} anew")
     return [cell for cell in read_summary(summary) if cell["topic"] == topic.name], before
 
 

@@ -139,9 +139,13 @@ class Revisions(KernelCase):
         kernels = [{"side": name, "code": code} for name, code in codes.items()]
         # The kernels that are timed have the same names, and a benchmark in them.
         kernels += [{"side": name, "code": "timed"} for name in codes]
-        put(out / "environment-alpha.json", json.dumps({"kernels": kernels}))
-        self.assertEqual(bench.kept(self.one, compared, out), ([row], {"kernels": kernels}))
-        put(out / "environment-alpha.json", json.dumps({"kernels": [
+        before = {"compiler": bench.compiler(), "kernels": kernels}
+        put(out / "environment-alpha.json", json.dumps(before))
+        self.assertEqual(bench.kept(self.one, compared, out), ([row], before))
+        put(out / "environment-alpha.json", json.dumps({**before, "compiler": "gcc 0"}))
+        with self.fails("are of gcc 0, which is not the compiler here", "make bench TOPIC=alpha"):
+            bench.kept(self.one, compared, out)
+        put(out / "environment-alpha.json", json.dumps({**before, "kernels": [
             one for one in kernels if one != {"side": "patched", "code": codes["patched"]}]}))
         with self.fails("of another patched kernel"):
             bench.kept(self.one, compared, out)
@@ -155,7 +159,8 @@ class Revisions(KernelCase):
         out = self.dir / "results/v0/today"
         put(out / "summary.json", json.dumps([{"topic": "alpha", "metric": "allocs", "unit": "pages",
                                                "condition": "64KiB", "evidence": "counter", "values": {}}]))
-        put(out / "environment-alpha.json", json.dumps({"accelerator": "tcg", "kernels": kernels}))
+        put(out / "environment-alpha.json", json.dumps({
+            "accelerator": "tcg", "compiler": bench.compiler(), "kernels": kernels}))
         nothing = mock.Mock(return_value=[])
         with mock.patch.object(bench, "kernel", mock.Mock(side_effect=AssertionError)):
             self.bench(nothing, time_again=True)
@@ -174,7 +179,7 @@ class Revisions(KernelCase):
                "values": {"patched": 1}}
         others = [{**row, "condition": "4KiB"}, {**row, "metric": "throughput", "evidence": "timed-uml"}]
         put(out / "summary.json", json.dumps([*others, row]))
-        before = {"accelerator": "tcg", "host CPU": "another", "kernels": kernels}
+        before = {"accelerator": "tcg", "host CPU": "another", "compiler": bench.compiler(), "kernels": kernels}
         put(out / "environment-alpha.json", json.dumps(before))
         new = {**row, "values": {"patched": 2}}
         measured = mock.Mock(return_value=[new])

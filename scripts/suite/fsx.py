@@ -25,6 +25,12 @@ SEED = 29
 SYSTEMS = ("tmpfs", "ext4", "xfs")
 # The page cache is dropped all the while: reads race with that.
 DROPPED = ("ext4", "xfs")
+# User-Mode Linux flushes the TLB of another CPU only when that enters the kernel.  What a
+# task writes to its map after the page was cleaned for writeback is then lost, which
+# fsx found on the base (zeroes after 109,020 operations on ext4).  So there nothing
+# writes to maps of files that are written back, and in QEMU it does.
+UNMAPPED, MAPPED = " -W", "mapped-"
+EMULATED_OPERATIONS = 50_000
 SETUP = """
 export PATH=$PATH:/usr/sbin:/sbin
 mkdir /tmp/tmpfs /tmp/ext4 /tmp/xfs
@@ -34,7 +40,7 @@ for system in ext4 xfs; do
 	mkfs.$system -q /tmp/$system.img > $system.log 2>&1 && mount -o loop /tmp/$system.img /tmp/$system
 done
 dropping() {
-	while echo 1 > /proc/sys/vm/drop_caches; do sleep 0.05; done &
+	while echo 1 > /proc/sys/vm/drop_caches; do sleep 0.5; done &
 }
 export -f dropping
 """
@@ -48,15 +54,18 @@ def compile_fsx(source: Path, to: Path) -> None:
 
 
 def programs() -> tuple[Program, ...]:
-    """fsx on each file system, with each mix, and a short run of each."""
+    """fsx on each file system, with each mix, and a short run of each; and in QEMU,
+    with writes to maps, on those that have none natively."""
     found = []
-    for count, before, seconds in ((OPERATIONS, "", 1800), (SHORT_OPERATIONS, "short-", 60)):
-        for system in SYSTEMS:
+    for count, before, systems, seconds in ((OPERATIONS, "", SYSTEMS, 1800), (SHORT_OPERATIONS, "short-", SYSTEMS, 60),
+                                            (EMULATED_OPERATIONS, MAPPED, DROPPED, 600)):
+        for system in systems:
             for mix, options in MIXES.items():
                 drop = "dropping && " if system in DROPPED else ""
+                maps = UNMAPPED if system in DROPPED and before != MAPPED else ""
                 found.append(Program(f"{before}{system}-{mix}",
                                      f"mountpoint -q /tmp/{system} && {drop}$SUITE/fsx -q -N {count} -S {SEED} "
-                                     f"{options} -P . /tmp/{system}/{before}{mix}", seconds))
+                                     f"{options}{maps} -P . /tmp/{system}/{before}{mix}", seconds))
     return tuple(found)
 
 
@@ -68,4 +77,5 @@ def get(where: Where) -> Had:
     return Had(f"xfstests, fsx.c of blob {blob[:12]}", programs(), files)
 
 
-SUITE = Suite("fsx", "fsx of xfstests, a million operations on each file system", get, short=("short-*",), setup=SETUP)
+SUITE = Suite("fsx", "fsx of xfstests, a million operations on each file system", get, short=("short-*",), setup=SETUP,
+              native=("tmpfs-*", "ext4-*", "xfs-*", "short-*"), emulated=(f"{MAPPED}*",))

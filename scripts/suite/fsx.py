@@ -30,8 +30,12 @@ DROPPED = ("ext4", "xfs")
 # fsx found on the base (zeroes after 109,020 operations on ext4).  So there nothing
 # writes to maps of files that are written back.  In QEMU it does, in fewer operations,
 # which take ten times as long; its guests have no XFS.
-UNMAPPED, MAPPED = " -W", "mapped-"
-EMULATED_SYSTEMS, EMULATED_OPERATIONS = ("ext4",), 20_000
+NO_MAPPED_WRITES, MAPPED = " -W", "mapped-"
+# What the names of programs begin with; their operations, file systems and seconds, and
+# what fsx is told where the cache is dropped.
+RUNS = (("", OPERATIONS, SYSTEMS, 1800, NO_MAPPED_WRITES),
+        ("short-", SHORT_OPERATIONS, SYSTEMS, 60, NO_MAPPED_WRITES),
+        (MAPPED, 20_000, ("ext4",), 300, ""))
 SETUP = """
 export PATH=$PATH:/usr/sbin:/sbin
 mkdir /tmp/tmpfs /tmp/ext4 /tmp/xfs
@@ -58,15 +62,13 @@ def programs() -> tuple[Program, ...]:
     """fsx on each file system, with each mix, and a short run of each; and in QEMU, with
     writes to maps, on one that has none natively."""
     found = []
-    for count, before, systems, seconds in ((OPERATIONS, "", SYSTEMS, 1800), (SHORT_OPERATIONS, "short-", SYSTEMS, 60),
-                                            (EMULATED_OPERATIONS, MAPPED, EMULATED_SYSTEMS, 300)):
+    for before, count, systems, seconds, dropped in RUNS:
         for system in systems:
+            drop, more = ("dropping && ", dropped) if system in DROPPED else ("", "")
             for mix, options in MIXES.items():
-                drop = "dropping && " if system in DROPPED else ""
-                maps = UNMAPPED if system in DROPPED and before != MAPPED else ""
                 found.append(Program(f"{before}{system}-{mix}",
                                      f"mountpoint -q /tmp/{system} && {drop}$SUITE/fsx -q -N {count} -S {SEED} "
-                                     f"{options}{maps} -P . /tmp/{system}/{before}{mix}", seconds))
+                                     f"{options}{more} -P . /tmp/{system}/{before}{mix}", seconds))
     return tuple(found)
 
 
@@ -79,4 +81,4 @@ def get(where: Where) -> Had:
 
 
 SUITE = Suite("fsx", "fsx of xfstests, a million operations on each file system", get, short=("short-*",), setup=SETUP,
-              native=("tmpfs-*", "ext4-*", "xfs-*", "short-*"), emulated=(f"{MAPPED}*",))
+              native=(*(f"{system}-*" for system in SYSTEMS), "short-*"), emulated=(f"{MAPPED}*",))

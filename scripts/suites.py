@@ -372,17 +372,18 @@ def environment(base: Base, repo: Path, configs: list[str]) -> dict:
 
 def write(out: Path, base: Base, repo: Path, found: list[Compared]) -> None:
     """Write suites.json into @out: what was run now, and what it has of other
-    suites on the same kernels."""
+    suites on the same kernels, made by the same compiler."""
     configs = list(dict.fromkeys(one.config for one in found))
     path, now = out / "suites.json", environment(base, repo, configs)
     rows = {(one.suite, one.config): record(one) for one in found}
     if path.exists():
-        before = json.loads(path.read_text())
-        if {kernel["code"] for kernel in before["environment"]["kernels"]} == {
+        had = json.loads(path.read_text())
+        before = had["environment"]
+        if before["compiler"] == now["compiler"] and {kernel["code"] for kernel in before["kernels"]} == {
                 kernel["code"] for kernel in now["kernels"]}:
-            rows = {(row["suite"], row["config"]): row for row in before["suites"]} | rows
+            rows = {(row["suite"], row["config"]): row for row in had["suites"]} | rows
             have = [kernel["config"] for kernel in now["kernels"]]
-            now["kernels"] += [kernel for kernel in before["environment"]["kernels"] if kernel["config"] not in have]
+            now["kernels"] += [kernel for kernel in before["kernels"] if kernel["config"] not in have]
     out.mkdir(parents=True, exist_ok=True)
     write_json(path, {"environment": now, "suites": list(rows.values())})
 

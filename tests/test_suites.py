@@ -381,15 +381,15 @@ class Guests(KernelCase):
 
     def test_written(self):
         """suites.json has what was seen, and keeps what it had of other suites on
-        the same kernels; the report has a table of it."""
+        the same kernels, of the same compiler; the report has a table of it."""
         self.table["patched", "b1"] = [1]
         done, out = self.compared(), self.dir / "out"
         other = replace(done, suite="hackbench", seen=None, why="no package")
         with mock.patch.object(suites, "environment", lambda *_: {
-                "base": "v0", "host CPU": "cpu", "compiler": "gcc", "virtual CPUs": 2, "memory": "2G", "repeats": 5,
-                "kernels": [{"side": "patched", "config": "um", "code": self.code}]}), \
+                "base": "v0", "host CPU": "cpu", "compiler": self.compiler, "virtual CPUs": 2, "memory": "2G",
+                "repeats": 5, "kernels": [{"side": "patched", "config": "um", "code": self.code}]}), \
                 mock.patch.object(suites, "SUITES", {"s": self.suite, "hackbench": hackbench.SUITE}):
-            self.code = "1"
+            self.code, self.compiler = "1", "gcc"
             suites.write(out, self.base, self.dir, [done])
             suites.write(out, self.base, self.dir, [other])
             content = json.loads((out / "suites.json").read_text())
@@ -397,7 +397,12 @@ class Guests(KernelCase):
             self.code = "2"
             suites.write(out, self.base, self.dir, [other])
             later = json.loads((out / "suites.json").read_text())
+            suites.write(out, self.base, self.dir, [done])
+            self.compiler = "another"
+            suites.write(out, self.base, self.dir, [other])
+            last = json.loads((out / "suites.json").read_text())
         self.assertEqual([row["suite"] for row in later["suites"]], ["hackbench"])
+        self.assertEqual([row["suite"] for row in last["suites"]], ["hackbench"])
         row = content["suites"][0]
         self.assertEqual((row["programs"], row["baseline"], row["patched"]["failed"], list(row["differ"])),
                          (3, {PASSED: 3, FAILED: 0, SKIPPED: 0}, 1, ["b1"]))

@@ -1954,7 +1954,8 @@ vm_fault_t __folio_lock_or_retry(struct folio *folio, struct vm_fault *vmf)
 {
 	unsigned int flags = vmf->flags;
 
-	if (fault_flag_allow_retry_first(flags) || vmf->waited) {
+	if (fault_flag_allow_retry_first(flags) ||
+	    (flags & FAULT_FLAG_VMA_LOCK)) {
 		/*
 		 * CAUTION! In this case, mmap_lock/per-VMA lock is not
 		 * released even though returning VM_FAULT_RETRY.
@@ -4023,7 +4024,7 @@ out_retry:
 	 * re-find the vma and come back and find our hopefully still populated
 	 * page.
 	 */
-	if (fpin && !IS_ERR(folio))
+	if (fpin && !IS_ERR(folio) && folio_test_uptodate(folio))
 		vmf_leave_folio(vmf, folio);
 	if (!IS_ERR(folio))
 		folio_put(folio);

@@ -1132,9 +1132,10 @@ static inline struct file *maybe_unlock_mmap_for_io(struct vm_fault *vmf,
 	 * FAULT_FLAG_RETRY_NOWAIT means we don't want to wait on page locks or
 	 * anything, so we only pin the file and drop the mmap_lock if only
 	 * FAULT_FLAG_ALLOW_RETRY is set, while this is the first attempt, and
-	 * the VMA lock on any attempt that handle_vma_fault() makes.
+	 * the VMA lock on any attempt.
 	 */
-	if ((fault_flag_allow_retry_first(flags) || vmf->waited) &&
+	if ((fault_flag_allow_retry_first(flags) ||
+	     (flags & FAULT_FLAG_VMA_LOCK)) &&
 	    !(flags & FAULT_FLAG_RETRY_NOWAIT)) {
 		fpin = get_file(vmf->vma->vm_file);
 		release_fault_lock(vmf);

@@ -6070,6 +6070,12 @@ static vm_fault_t do_shared_fault(struct vm_fault *vmf)
 	if (ret)
 		return ret;
 
+	/*
+	 * If the page has to be waited for, go on under the mmap_lock:
+	 * ->page_mkwrite() may wait, too, and fork() would wait for the VMA
+	 * lock then, with the mmap_lock held for writing.
+	 */
+	vmf->waited = NULL;
 	ret = __do_fault(vmf);
 	if (unlikely(ret & (VM_FAULT_ERROR | VM_FAULT_NOPAGE | VM_FAULT_RETRY)))
 		return ret;

@@ -446,7 +446,7 @@ class Fault(Case):
         self.assertEqual(len({one["condition"] for one in found}), len(cases))
         self.assertEqual({(one["metric"], one["unit"], one["evidence"], one["value"]) for one in found},
                          {("completed_beside_stuck_fault", "of 16", "counter", 0.0)})
-        for words in ("file: faults in that VMA", "file, second attempt: fork()",
+        for words in ("file: faults in that VMA", "file, read again: fork()",
                       "shmem swap: faults in other VMAs that read after mprotect() in that VMA",
                       "swap: faults in other VMAs after fork()"):
             self.assertIn(words, [one["condition"] for one in found])

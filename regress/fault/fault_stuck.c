@@ -3,7 +3,9 @@
  * What completes while a page fault waits for a device that does not answer.
  *
  * A thread, the victim, touches a page whose read is held back until all has been
- * counted. It is a page of a file, or one that is swapped out. Meanwhile a writer,
+ * counted. It is a page of a file, or one that is swapped out. Or else it is read
+ * for the second time: once the first read is answered, somebody takes the page out
+ * of the page cache, before the victim can map it. Meanwhile a writer,
  * if there is to be one, changes the address space, and then others try what is
  * counted. All these are threads of one process, which is made for each case.
  *
@@ -50,7 +52,7 @@ static bool swaps(enum kind kind)
 
 enum op {
 	NONE, FAULT_SAME, FAULT_OTHER, FAULT_IO, MPROTECT_PAGE, MPROTECT_VMA, MPROTECT_OTHER,
-	MUNMAP_VMA, MUNMAP_OTHER, FORK, NR_OPS
+	MUNMAP_VMA, MUNMAP_OTHER, FORK, NR_OPS, TAKE = NR_OPS
 };
 
 static const char *const op_names[] = {
@@ -67,8 +69,8 @@ static struct {
 };
 
 /* Who does something, and the shared memory in which that is told */
-enum { VICTIM, WRITER, PROBE, NR_THREADS = PROBE + FAULTS };
-enum state { IDLE, DONE, SIGBUS_CAME, WRONG };
+enum { VICTIM, WRITER, TAKER, PROBE, NR_THREADS = PROBE + FAULTS };
+enum state { IDLE, DONE, WRONG };
 
 struct thread {
 	unsigned int go;
@@ -183,6 +185,9 @@ static void stage(void)
 		if (posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
 			bench_die("POSIX_FADV_DONTNEED failed");
 		stuck = place(at, AREA, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE, fd, 0);
+		/* Not read ahead, which looks if the page is still there */
+		if (kind == FILE_SECOND && madvise(stuck, AREA * page, MADV_RANDOM))
+			bench_die_errno("MADV_RANDOM");
 	}
 	/* The pages of the victim's file that are there, but not mapped */
 	for (i = 1; fd >= 0 && i <= FAULTS; i++) {
@@ -209,6 +214,20 @@ static int child(void *arg)
 	return 0;
 }
 
+/*
+ * A direct write takes the victim's page out of the page cache, whoever has a
+ * reference to it, and waits for its lock first, that is, for the read.
+ */
+static void take(void)
+{
+	int fd = open("fuse/stuck", O_RDWR | O_DIRECT | O_CLOEXEC);
+
+	*(__u64 *)other[0] = word_at(STUCK, 0);
+	if (fd < 0 || pwrite(fd, other[0], page, 0) != (ssize_t)page)
+		bench_die_errno("cannot write to a file");
+	close(fd);
+}
+
 static enum state try(struct thread *me)
 {
 	unsigned char *last = other[FAULTS], *at;
@@ -229,6 +248,10 @@ static enum state try(struct thread *me)
 	case FAULT_IO:
 		return *(volatile __u64 *)live[me->nth] ==
 		       word_at(LIVE, me->nth * STRIDE * page) ? DONE : WRONG;
+	case TAKE:
+		if (kind == FILE_SECOND)
+			take();
+		return DONE;
 	case MPROTECT_PAGE:
 		ret = mprotect(stuck, page, PROT_READ);
 		break;
@@ -270,18 +293,9 @@ static void *thread(void *arg)
 	return NULL;
 }
 
-/* The victim's page could not be read: its thread has come to its end */
-static void sigbus(int sig)
-{
-	(void)sig;
-	store(&ctl->thread[VICTIM].state, SIGBUS_CAME);
-	syscall(SYS_exit, 0);
-}
-
 static noreturn void be_tested(unsigned int nr)
 {
 	size_t size = (NR_THREADS + 2) * STACK;
-	struct sigaction action = { .sa_handler = sigbus };
 	pthread_t threads[NR_THREADS];
 	pthread_attr_t attr;
 	unsigned int i;
@@ -291,7 +305,6 @@ static noreturn void be_tested(unsigned int nr)
 	stacks = bench_map(size, MAP_SHARED);
 	if (mlockall(MCL_CURRENT) || madvise(stacks, size, MADV_POPULATE_WRITE))
 		bench_die_errno("cannot keep pages in memory");
-	sigaction(SIGBUS, &action, NULL);
 	stage();
 	for (i = 0; i < nr; i++) {
 		pthread_attr_init(&attr);
@@ -383,6 +396,26 @@ static void go(unsigned int i)
 	bench_event_set(&ctl->thread[i].go, true);
 }
 
+/* Answer the victim's read, but let its page be taken before it goes on */
+static void answer_and_take(void)
+{
+	struct sched_param prio = { .sched_priority = 1 };
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(sched_getcpu(), &cpu);
+	/* Who takes it runs as soon as it is unlocked */
+	if (sched_setaffinity(ctl->thread[VICTIM].tid, sizeof(cpu), &cpu) ||
+	    sched_setaffinity(ctl->thread[TAKER].tid, sizeof(cpu), &cpu) ||
+	    sched_setscheduler(ctl->thread[TAKER].tid, SCHED_FIFO, &prio))
+		bench_die_errno("cannot let a thread go first");
+	go(TAKER);
+	if (settle(TAKER, 1))
+		bench_die("the victim's page is taken while it is read");
+	device_answer();
+	settle(VICTIM, 1);
+}
+
 static void test(enum kind this, enum op writer, enum op probe)
 {
 	unsigned int probes = probe <= FAULT_IO ? FAULTS : 1, nr = PROBE + probes;
@@ -396,6 +429,7 @@ static void test(enum kind this, enum op writer, enum op probe)
 	store(&ctl->end, 0);
 	kind = this;
 	t[WRITER].op = writer;
+	t[TAKER].op = TAKE;
 	for (i = 0; i < probes; i++) {
 		t[PROBE + i].op = probe;
 		t[PROBE + i].nth = i;
@@ -415,16 +449,15 @@ static void test(enum kind this, enum op writer, enum op probe)
 		usleep(SAMPLE_MS * 1000);
 	}
 
-	/* The first attempt asks twice: for what is read ahead, and once more */
-	store(&device->fail, kind == FILE_SECOND ? 2 : 0);
 	store(&device->hold_node, swaps(kind) ? SWAPPED : STUCK);
 	go(VICTIM);
 	settle(VICTIM, 1);
+	if (kind == FILE_SECOND)
+		answer_and_take();
 	held = load(&device->held);
-	if (!held && load(&t[VICTIM].state) == IDLE)
-		bench_die("%s: the victim waits, but not for the device", kind_names[kind]);
-	if (kind != FILE_SECOND && !held)
-		bench_die("%s: the victim did not wait for the device", kind_names[kind]);
+	if (!held)
+		bench_die("%s: the victim %s", kind_names[kind], load(&t[VICTIM].state) == IDLE ?
+			  "waits, but not for the device" : "does not wait for the device");
 	if (writer != NONE) {
 		go(WRITER);
 		waits = !settle(WRITER, 1);
@@ -435,6 +468,7 @@ static void test(enum kind this, enum op writer, enum op probe)
 
 	device_release();
 	go(WRITER);
+	go(TAKER);
 	since = bench_now();
 	for (i = 0; i < nr; i++)
 		while (!load(&t[i].state)) {
@@ -467,8 +501,8 @@ static const char help[] =
 "Count what completes while a page fault waits for a device that is stuck: a JSON\n"
 "object a line.\n"
 "\n"
-"  -k, --kind LIST     what the fault waits for: file, file-second (its second\n"
-"                      attempt does), swap, shmem (default: all)\n"
+"  -k, --kind LIST     what the fault waits for: file, file-second (to be read for\n"
+"                      the second time), swap, shmem (default: all)\n"
 "  -w, --writer LIST   what a writer does before: none (default), or an operation\n"
 "  -p, --probe LIST    the operations that are counted (default: all): fault-same,\n"
 "                      fault-other, fault-io, mprotect-page, mprotect-vma,\n"

@@ -4,8 +4,8 @@
  * of its own. It has two files, and a third one that lies below a loop device,
  * which is swapped out to.
  *
- * Reads of device->hold_node are held until device_release(), one at a time; as
- * many as device->fail says fail before. All of it is gone at exit.
+ * Reads of device->hold_node are held until device_answer() or device_release(),
+ * one at a time. All of it is gone at exit.
  *
  * Nobody but the server keeps /dev/fuse open, or else who has files of it open
  * could wait at exit for a server that is gone.
@@ -40,7 +40,6 @@
 /* Shared by all processes */
 static struct device {
 	unsigned int hold_node;	/* or 0 */
-	unsigned int fail;
 	unsigned int held;	/* is a read held? */
 	unsigned int answering;	/* does the server do anything? */
 } *device;
@@ -178,9 +177,6 @@ static noreturn void serve(char *image)
 		case FUSE_READ:
 			if (load(&device->hold_node) != in->nodeid) {
 				serve_read(image, in->unique, in->nodeid, arg);
-			} else if (load(&device->fail)) {
-				store(&device->fail, device->fail - 1);
-				answer(in->unique, EIO, NULL, 0);
 			} else if (load(&device->held)) {
 				bench_die("more than the victim's page is read");
 			} else {
@@ -194,11 +190,13 @@ static noreturn void serve(char *image)
 			struct fuse_write_out out = {};
 
 			wr = arg;
-			if (in->nodeid != SWAPPED || wr->offset + wr->size > SWAP_SIZE) {
+			if (wr->offset + wr->size > attr_of(in->nodeid).size) {
 				answer(in->unique, EIO, NULL, 0);
 				break;
 			}
-			memcpy(image + wr->offset, wr + 1, wr->size);
+			/* What is in other files is known */
+			if (in->nodeid == SWAPPED)
+				memcpy(image + wr->offset, wr + 1, wr->size);
 			out.size = wr->size;
 			answer(in->unique, 0, &out, sizeof(out));
 			break;
@@ -213,14 +211,20 @@ static noreturn void serve(char *image)
 	}
 }
 
-/* Let all reads go on */
-static void device_release(void)
+/* Let the read go on that is held; the next one is held again */
+static void device_answer(void)
 {
 	__u64 one = 1;
 
-	store(&device->hold_node, 0);
 	if (write(release_fd, &one, sizeof(one)) < 0)
 		bench_die_errno("eventfd");
+}
+
+/* Let all reads go on */
+static void device_release(void)
+{
+	store(&device->hold_node, 0);
+	device_answer();
 }
 
 static int open_node(enum node node)

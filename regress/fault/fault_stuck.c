@@ -4,7 +4,7 @@
  *
  * A thread, the victim, touches a page whose read is held back until all has been
  * counted. It is a page of a file, or one that is swapped out. Or else it is read
- * for the second time: once the first read is answered, somebody takes the page out
+ * for the second or third time: once a read is answered, somebody takes the page out
  * of the page cache, before the victim can map it. Meanwhile a writer,
  * if there is to be one, changes the address space, and then others try what is
  * counted. All these are threads of one process, which is made for each case.
@@ -42,8 +42,16 @@
 #define SETTLE		30	/* samples in which nothing happens */
 #define RECLAIM_TRIES	2000
 
-enum kind { FILE_FIRST, FILE_SECOND, SWAP, SHMEM };
-static const char *const kind_names[] = { "file", "file-second", "swap", "shmem", NULL };
+enum kind { FILE_FIRST, FILE_SECOND, FILE_THIRD, SWAP, SHMEM };
+static const char *const kind_names[] = {
+	"file", "file-second", "file-third", "swap", "shmem", NULL
+};
+
+/* How often the victim's page is taken */
+static unsigned int takes(enum kind kind)
+{
+	return kind == FILE_SECOND ? 1 : kind == FILE_THIRD ? 2 : 0;
+}
 
 static bool swaps(enum kind kind)
 {
@@ -63,13 +71,13 @@ static const char *const op_names[] = {
 static struct {
 	struct bench_list kinds, writers, probes;
 } cfg = {
-	.kinds = { 4, { FILE_FIRST, FILE_SECOND, SWAP, SHMEM } },
+	.kinds = { 5, { FILE_FIRST, FILE_SECOND, FILE_THIRD, SWAP, SHMEM } },
 	.writers = { 1, { NONE } },
 	.probes = { NR_OPS - 1, { 1, 2, 3, 4, 5, 6, 7, 8, 9 } },
 };
 
 /* Who does something, and the shared memory in which that is told */
-enum { VICTIM, WRITER, TAKER, PROBE, NR_THREADS = PROBE + FAULTS };
+enum { VICTIM, WRITER, TAKER, PROBE = TAKER + 2, NR_THREADS = PROBE + FAULTS };
 enum state { IDLE, DONE, WRONG };
 
 struct thread {
@@ -186,7 +194,7 @@ static void stage(void)
 			bench_die("POSIX_FADV_DONTNEED failed");
 		stuck = place(at, AREA, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE, fd, 0);
 		/* Not read ahead, which looks if the page is still there */
-		if (kind == FILE_SECOND && madvise(stuck, AREA * page, MADV_RANDOM))
+		if (takes(kind) && madvise(stuck, AREA * page, MADV_RANDOM))
 			bench_die_errno("MADV_RANDOM");
 	}
 	/* The pages of the victim's file that are there, but not mapped */
@@ -249,7 +257,7 @@ static enum state try(struct thread *me)
 		return *(volatile __u64 *)live[me->nth] ==
 		       word_at(LIVE, me->nth * STRIDE * page) ? DONE : WRONG;
 	case TAKE:
-		if (kind == FILE_SECOND)
+		if (me->nth < takes(kind))
 			take();
 		return DONE;
 	case MPROTECT_PAGE:
@@ -396,21 +404,29 @@ static void go(unsigned int i)
 	bench_event_set(&ctl->thread[i].go, true);
 }
 
-/* Answer the victim's read, but let its page be taken before it goes on */
-static void answer_and_take(void)
+/* Who takes a page runs as soon as it is unlocked, and the victim only then */
+static void takers_go_first(void)
 {
 	struct sched_param prio = { .sched_priority = 1 };
+	unsigned int i;
 	cpu_set_t cpu;
 
 	CPU_ZERO(&cpu);
 	CPU_SET(sched_getcpu(), &cpu);
-	/* Who takes it runs as soon as it is unlocked */
-	if (sched_setaffinity(ctl->thread[VICTIM].tid, sizeof(cpu), &cpu) ||
-	    sched_setaffinity(ctl->thread[TAKER].tid, sizeof(cpu), &cpu) ||
-	    sched_setscheduler(ctl->thread[TAKER].tid, SCHED_FIFO, &prio))
-		bench_die_errno("cannot let a thread go first");
-	go(TAKER);
-	if (settle(TAKER, 1))
+	for (i = 0; i < NR_THREADS; i++) {
+		if (i != VICTIM && i != TAKER && i != TAKER + 1)
+			continue;
+		if (sched_setaffinity(ctl->thread[i].tid, sizeof(cpu), &cpu) ||
+		    (i != VICTIM && sched_setscheduler(ctl->thread[i].tid, SCHED_FIFO, &prio)))
+			bench_die_errno("cannot let a thread go first");
+	}
+}
+
+/* Answer the victim's read, but let its page be taken before it goes on */
+static void answer_and_take(unsigned int taker)
+{
+	go(taker);
+	if (settle(taker, 1))
 		bench_die("the victim's page is taken while it is read");
 	device_answer();
 	settle(VICTIM, 1);
@@ -429,7 +445,10 @@ static void test(enum kind this, enum op writer, enum op probe)
 	store(&ctl->end, 0);
 	kind = this;
 	t[WRITER].op = writer;
-	t[TAKER].op = TAKE;
+	for (i = 0; i < 2; i++) {
+		t[TAKER + i].op = TAKE;
+		t[TAKER + i].nth = i;
+	}
 	for (i = 0; i < probes; i++) {
 		t[PROBE + i].op = probe;
 		t[PROBE + i].nth = i;
@@ -452,8 +471,10 @@ static void test(enum kind this, enum op writer, enum op probe)
 	store(&device->hold_node, swaps(kind) ? SWAPPED : STUCK);
 	go(VICTIM);
 	settle(VICTIM, 1);
-	if (kind == FILE_SECOND)
-		answer_and_take();
+	if (takes(kind))
+		takers_go_first();
+	for (i = 0; i < takes(kind); i++)
+		answer_and_take(TAKER + i);
 	held = load(&device->held);
 	if (!held)
 		bench_die("%s: the victim %s", kind_names[kind], load(&t[VICTIM].state) == IDLE ?
@@ -469,6 +490,7 @@ static void test(enum kind this, enum op writer, enum op probe)
 	device_release();
 	go(WRITER);
 	go(TAKER);
+	go(TAKER + 1);
 	since = bench_now();
 	for (i = 0; i < nr; i++)
 		while (!load(&t[i].state)) {
@@ -501,8 +523,8 @@ static const char help[] =
 "Count what completes while a page fault waits for a device that is stuck: a JSON\n"
 "object a line.\n"
 "\n"
-"  -k, --kind LIST     what the fault waits for: file, file-second (to be read for\n"
-"                      the second time), swap, shmem (default: all)\n"
+"  -k, --kind LIST     what the fault waits for: file, file-second, file-third (to be\n"
+"                      read for that time), swap, shmem (default: all)\n"
 "  -w, --writer LIST   what a writer does before: none (default), or an operation\n"
 "  -p, --probe LIST    the operations that are counted (default: all): fault-same,\n"
 "                      fault-other, fault-io, mprotect-page, mprotect-vma,\n"

@@ -157,7 +157,8 @@ NATIVE = None
 
 
 # What is tried beside a fault that is stuck, and how conditions call it.
-STUCK_KINDS = {"file": "file", "file-second": "file, read again", "swap": "swap", "shmem": "shmem swap"}
+STUCK_KINDS = {"file": "file", "file-second": "file, read again",
+               "file-third": "file, read twice more", "swap": "swap", "shmem": "shmem swap"}
 STUCK_WRITERS = {"none": "", "mprotect-vma": " after mprotect() in that VMA", "fork": " after fork()"}
 STUCK_FAULTS = {"fault-same": "faults in that VMA", "fault-other": "faults in other VMAs",
                 "fault-io": "faults in other VMAs that read"}

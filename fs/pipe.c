@@ -310,8 +310,8 @@ static noinline bool anon_pipe_fault_in(struct pipe_inode_info *pipe,
 {
 	/* As in anon_pipe_read() */
 	unsigned int head = smp_load_acquire(&pipe->head);
-	const struct pipe_buffer *next, *buf = pipe_buf(pipe, pipe->tail);
-	unsigned int tail = pipe->tail, offset = buf->offset, i = tail;
+	unsigned int tail = pipe->tail, offset = pipe_buf(pipe, tail)->offset, i = tail;
+	const struct pipe_buffer *next;
 	size_t left, avail = 0;
 
 	do {
@@ -325,7 +325,7 @@ static noinline bool anon_pipe_fault_in(struct pipe_inode_info *pipe,
 		wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLMSG);
 	left = fault_in_iov_iter_writeable(to, avail);
 	mutex_lock(&pipe->mutex);
-	if (pipe->tail != tail || pipe_buf(pipe, tail) != buf || buf->offset != offset)
+	if (pipe->tail != tail || pipe_buf(pipe, tail)->offset != offset)
 		return !left;
 	*len = avail;
 	return false;
@@ -556,16 +556,11 @@ static void anon_pipe_prepare(struct pipe_inode_info *pipe,
 	unsigned int want = anon_pipe_nonblock(iocb) ? room : READ_ONCE(pipe->max_usage);
 	bool merge;
 
+	prep->room = 0;
+	if (prep->locked || !READ_ONCE(pipe->readers))
+		return;
+
 	prep->room = UINT_MAX;
-	if (!READ_ONCE(pipe->readers))
-		return;
-
-	if (prep->locked) {
-		if (want && !prep->empty)
-			prep->empty = anon_pipe_get_page(pipe, true);
-		return;
-	}
-
 	merge = odd && (prep->odd || !prep->bytes) && anon_pipe_may_merge(pipe, odd);
 	want = min(want + merge, PIPE_DEF_BUFFERS);
 	if (!merge || prep->odd)
@@ -669,11 +664,15 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 		return 0;
 
 	chars = total_len & (PAGE_SIZE - 1);
-	if (!prep.locked || unlikely(!READ_ONCE(pipe->spare_page[0])))
+	if (!prep.locked) {
 		anon_pipe_prepare(pipe, &prep, iocb, from, chars, anon_pipe_room(pipe));
+	} else if (!READ_ONCE(pipe->spare_page[0]) && !READ_ONCE(pipe->spare_page[1])) {
+		/* It may not be needed, so a page that is cached stays there. */
+		prep.empty = anon_pipe_get_page(pipe, true);
+	}
 	mutex_lock(&pipe->mutex);
 	/* There may be more room by now, and nothing is written yet. */
-	while (unlikely(prep.room < (room = anon_pipe_room(pipe)))) {
+	while (unlikely(prep.room < (room = anon_pipe_room(pipe)) && pipe->readers)) {
 		mutex_unlock(&pipe->mutex);
 		anon_pipe_prepare(pipe, &prep, iocb, from, chars, room);
 		mutex_lock(&pipe->mutex);
@@ -1580,8 +1579,9 @@ int pipe_resize_ring(struct pipe_inode_info *pipe, unsigned int nr_slots)
 	}
 
 	/*
-	 * The pipe array wraps around, so just start the new one at zero
-	 * and adjust the indices.
+	 * The pipe array wraps around, so just start the new one at its first
+	 * slot and adjust the indices. These only go forward: if the tail is
+	 * the same, anon_pipe_fault_in() takes it that nobody has read.
 	 */
 	if (n > 0) {
 		unsigned int h = head & mask;
@@ -1599,8 +1599,8 @@ int pipe_resize_ring(struct pipe_inode_info *pipe, unsigned int nr_slots)
 		}
 	}
 
-	head = n;
-	tail = 0;
+	tail = ALIGN(tail + 1, nr_slots);
+	head = tail + n;
 
 	kfree(pipe->bufs);
 	pipe->bufs = bufs;

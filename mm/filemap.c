@@ -185,8 +185,9 @@ static DEFINE_PER_CPU_SHARED_ALIGNED(struct folio_guard, folio_guards);
  * folio_guarded - Whether a CPU reads a folio under its guard.
  * @folio: The folio, which the caller has frozen.
  *
- * Freezing was (B), see folio_guards.  Folios are not guarded outside of the
- * page cache.
+ * Freezing was (B), see folio_guards.  A folio that has just left the page cache
+ * may still be read, but who removed it has a reference until no CPU does, and
+ * no freezer expects that one.
  */
 bool folio_guarded(const struct folio *folio)
 {
@@ -1819,10 +1820,12 @@ void folio_end_dropbehind(struct folio *folio)
 	 * but can happen if normal writeback just happens to find dirty folios
 	 * that were created as part of uncached writeback, and that writeback
 	 * would otherwise not need non-IRQ handling. Just skip the
-	 * invalidation in that case. Do so with softirqs disabled, too, as
+	 * invalidation in that case. Do so with interrupts or softirqs
+	 * disabled, too: the invalidation enables interrupts, and
 	 * folios_wait_unguarded() must not wait with a lock that they may take.
 	 */
-	if (in_task() && !softirq_count() && folio_trylock(folio)) {
+	if (in_task() && !irqs_disabled() && !softirq_count() &&
+	    folio_trylock(folio)) {
 		filemap_end_dropbehind(folio);
 		folio_unlock(folio);
 	}
@@ -3006,6 +3009,9 @@ noinline size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
 
 	/* On arm, mapping highmem takes locks, which sleep there. */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT) && IS_ENABLED(CONFIG_HIGHMEM))
+		return 0;
+	/* Each segment of the user's is a copy of its own, and may be far away. */
+	if (iter_is_iovec(iter) && iter->nr_segs > 8)
 		return 0;
 	/* To flush takes locks, and is of the whole folio. */
 	if (ARCH_IMPLEMENTS_FLUSH_DCACHE_PAGE && mapping_writably_mapped(mapping))

@@ -1148,7 +1148,6 @@ static void shmem_undo_range(struct inode *inode, loff_t lstart, uoff_t lend,
 	index = start;
 	while (index < end && find_lock_entries(mapping, &index, end - 1,
 			&fbatch, indices)) {
-		unsigned int removed = 0;
 		unsigned long guarded = 0;
 
 		for (i = 0; i < folio_batch_count(&fbatch); i++) {
@@ -1162,16 +1161,18 @@ static void shmem_undo_range(struct inode *inode, loff_t lstart, uoff_t lend,
 				continue;
 			}
 
-			if (!unfalloc || !folio_test_uptodate(folio)) {
+			/* What is not uptodate is not read under a guard. */
+			if (!unfalloc)
 				truncate_folio_guarded(folio, &guarded);
-				/* To the front: only these are waited for. */
-				swap(fbatch.folios[removed], fbatch.folios[i]);
-				removed++;
-			}
+			else if (!folio_test_uptodate(folio))
+				truncate_inode_folio(mapping, folio);
 			folio_unlock(folio);
 		}
+		/* All folios have left, and no CPU guards a swap entry. */
 		if (guarded)
-			folios_wait_unguarded(fbatch.folios, removed, guarded);
+			folios_wait_unguarded(fbatch.folios,
+					      folio_batch_count(&fbatch),
+					      guarded);
 		folio_batch_remove_exceptionals(&fbatch);
 		folio_batch_release(&fbatch);
 		cond_resched_tasks_rcu_qs();
@@ -3348,6 +3349,7 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 				iocb->ki_pos += ret;
 				if (!iov_iter_count(to))
 					break;
+				cond_resched();
 				continue;
 			}
 		}

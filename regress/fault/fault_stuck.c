@@ -77,7 +77,8 @@ static struct {
 };
 
 /* Who does something, and the shared memory in which that is told */
-enum { VICTIM, WRITER, TAKER, PROBE = TAKER + 2, NR_THREADS = PROBE + FAULTS };
+#define TAKERS 2
+enum { VICTIM, WRITER, TAKER, PROBE = TAKER + TAKERS, NR_THREADS = PROBE + FAULTS };
 enum state { IDLE, DONE, WRONG };
 
 struct thread {
@@ -408,18 +409,19 @@ static void go(unsigned int i)
 static void takers_go_first(void)
 {
 	struct sched_param prio = { .sched_priority = 1 };
+	struct thread *taker = &ctl->thread[TAKER];
 	unsigned int i;
 	cpu_set_t cpu;
+	int err;
 
 	CPU_ZERO(&cpu);
 	CPU_SET(sched_getcpu(), &cpu);
-	for (i = 0; i < NR_THREADS; i++) {
-		if (i != VICTIM && i != TAKER && i != TAKER + 1)
-			continue;
-		if (sched_setaffinity(ctl->thread[i].tid, sizeof(cpu), &cpu) ||
-		    (i != VICTIM && sched_setscheduler(ctl->thread[i].tid, SCHED_FIFO, &prio)))
-			bench_die_errno("cannot let a thread go first");
-	}
+	err = sched_setaffinity(ctl->thread[VICTIM].tid, sizeof(cpu), &cpu);
+	for (i = 0; i < TAKERS && !err; i++)
+		err = sched_setaffinity(taker[i].tid, sizeof(cpu), &cpu) ?:
+		      sched_setscheduler(taker[i].tid, SCHED_FIFO, &prio);
+	if (err)
+		bench_die_errno("cannot let a thread go first");
 }
 
 /* Answer the victim's read, but let its page be taken before it goes on */
@@ -445,7 +447,7 @@ static void test(enum kind this, enum op writer, enum op probe)
 	store(&ctl->end, 0);
 	kind = this;
 	t[WRITER].op = writer;
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < TAKERS; i++) {
 		t[TAKER + i].op = TAKE;
 		t[TAKER + i].nth = i;
 	}
@@ -489,8 +491,8 @@ static void test(enum kind this, enum op writer, enum op probe)
 
 	device_release();
 	go(WRITER);
-	go(TAKER);
-	go(TAKER + 1);
+	for (i = 0; i < TAKERS; i++)
+		go(TAKER + i);
 	since = bench_now();
 	for (i = 0; i < nr; i++)
 		while (!load(&t[i].state)) {

@@ -2316,6 +2316,80 @@ TEST_F(pipe, memcg_charge)
 	free(buf);
 }
 
+enum { NR_SMALL = 256, SMALL = 100 };
+
+struct small_writer {
+	struct io io;
+	const bool *go;
+	bool writes;
+};
+
+static void *small_writer(void *arg)
+{
+	struct small_writer *w = arg;
+
+	__atomic_store_n(&w->io.tid, (pid_t)syscall(__NR_gettid), __ATOMIC_RELEASE);
+	while (!__atomic_load_n(w->go, __ATOMIC_ACQUIRE))
+		pause_ms(10);
+	__atomic_store_n(&w->writes, true, __ATOMIC_RELEASE);
+	w->io.ret = write(w->io.fd, w->io.buf, SMALL);
+	__atomic_store_n(&w->io.done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/*
+ * Writes of less than a page that wait for room leave the cached pages where they are: if
+ * each took one before it sleeps, all but two would allocate theirs, though there is no
+ * room, and hold it.
+ */
+TEST_F_TIMEOUT(pipe, memcg_small_writers, LONG_TIMEOUT)
+{
+	static struct small_writer writers[NR_SMALL];
+	unsigned char small[SMALL], *buf = aligned_alloc(psz, DEF_SLOTS * psz);
+	struct iovec iov = { buf, DEF_SLOTS * psz };
+	long before, grown;
+	bool go = false;
+	int i;
+
+	if (!variant->child_memcg)
+		SKIP(return, "needs a memory cgroup of its own");
+
+	pin_to_cpu();
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	ASSERT_NE(NULL, buf);
+	fill(buf, DEF_SLOTS * psz, 1, 0);
+	fill(small, SMALL, 2, 0);
+	for (i = 0; i < NR_SMALL; i++) {
+		struct small_writer *w = &writers[i];
+
+		*w = (struct small_writer){ .io = { .fd = self->p[1], .buf = small }, .go = &go };
+		ASSERT_EQ(0, pthread_create(&w->io.thread, NULL, small_writer, w));
+		ASSERT_TRUE(WAIT_FOR(io_sleeps(&w->io)));
+	}
+	/* Two pages are cached, and the pipe is full of others that nothing is merged with. */
+	put(_metadata, self->p[1], 4 * psz, 1, 0);
+	get(_metadata, self->p[0], 4 * psz, 1, 0);
+	ASSERT_EQ(DEF_SLOTS * psz, vmsplice(self->p[1], &iov, 1, 0));
+	before = memcg_current(_metadata, self->child.memcg);
+
+	__atomic_store_n(&go, true, __ATOMIC_RELEASE);
+	for (i = 0; i < NR_SMALL; i++)
+		ASSERT_TRUE(WAIT_FOR(__atomic_load_n(&writers[i].writes, __ATOMIC_ACQUIRE) &&
+				     io_sleeps(&writers[i].io)));
+	grown = memcg_current(_metadata, self->child.memcg) - before;
+	EXPECT_LT(grown, (long)(NR_SMALL / 2 * psz));
+
+	get(_metadata, self->p[0], DEF_SLOTS * psz, 1, 0);
+	for (i = 0; i < NR_SMALL; i++)
+		get(_metadata, self->p[0], SMALL, 2, 0);
+	for (i = 0; i < NR_SMALL; i++) {
+		io_join(_metadata, &writers[i].io);
+		ASSERT_EQ(SMALL, writers[i].io.ret);
+	}
+	expect_works(_metadata, self->p);
+	free(buf);
+}
+
 /* Pages which were meant for a write which failed are not lost. */
 TEST_F_TIMEOUT(pipe, memcg_failed_writes, LONG_TIMEOUT)
 {

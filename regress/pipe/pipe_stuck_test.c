@@ -1069,15 +1069,17 @@ TEST_F_TIMEOUT(copy, wrong_guess_efault, LONG_TIMEOUT)
 
 /*
  * A reader who is stuck before it has read anything, and is overtaken by others, starts
- * over: it gets all of what is there then, and not as little as there was.
+ * over: it gets all of what is there then, and not as little as there was.  It notices
+ * that if the pipe was @resized as well, twice, so that its slots may be where they were.
  */
 static void overtaken_reader(struct __test_metadata *_metadata, const int p[2], int uffd,
-			     ssize_t len, ssize_t taken, bool packets)
+			     ssize_t len, ssize_t taken, bool packets, bool resized)
 {
 	struct io query;
 	struct lazy l;
 
 	set_flag(_metadata, p[1], O_DIRECT, packets);
+	set_slots(_metadata, p[1], DEF_SLOTS);
 	put(_metadata, p[1], taken, 1, 0);
 	lazy_start_read(_metadata, &l, uffd, p[0], 2 * psz);
 	if (holds_mutex(_metadata, p[0], &query))
@@ -1085,6 +1087,10 @@ static void overtaken_reader(struct __test_metadata *_metadata, const int p[2], 
 	ASSERT_EQ(taken, query.ret);
 
 	get(_metadata, p[0], taken, 1, 0);
+	if (resized) {
+		set_slots(_metadata, p[1], DEF_SLOTS);
+		set_slots(_metadata, p[1], DEF_SLOTS);
+	}
 	put(_metadata, p[1], len, 2, 0);
 	lazy_resolve(_metadata, &l);
 	io_join(_metadata, &l.writer);
@@ -1107,11 +1113,13 @@ TEST_F_TIMEOUT(copy, stuck_reader_overtaken, LONG_TIMEOUT)
 	uffd = uffd_open(_metadata, &reason);
 	if (uffd < 0)
 		SKIP(return, "%s", reason);
-	set_slots(_metadata, self->p[1], DEF_SLOTS);
-	for (i = 0; i < ARRAY_SIZE(taken); i++) {
-		overtaken_reader(_metadata, self->p, uffd, taken[i], taken[i], false);
-		overtaken_reader(_metadata, self->p, uffd, psz, taken[i], true);
-		overtaken_reader(_metadata, self->p, uffd, 5 * psz, taken[i], false);
+	for (i = 0; i < 2 * ARRAY_SIZE(taken); i++) {
+		const ssize_t len = taken[i / 2];
+		const bool resized = i & 1;
+
+		overtaken_reader(_metadata, self->p, uffd, len, len, false, resized);
+		overtaken_reader(_metadata, self->p, uffd, psz, len, true, resized);
+		overtaken_reader(_metadata, self->p, uffd, 5 * psz, len, false, resized);
 	}
 	close(uffd);
 }

@@ -573,7 +573,7 @@ static bool ended(void)
 	int ms = 0;
 
 	kill(testee, SIGKILL);
-	while (!waitpid(testee, NULL, WNOHANG) && ++ms < PATIENCE_MS)
+	while (waitpid(testee, NULL, WNOHANG) != testee && ++ms < PATIENCE_MS)
 		usleep(1000);
 	return ms < PATIENCE_MS;
 }

@@ -338,7 +338,7 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 	struct file *filp = iocb->ki_filp;
 	struct pipe_inode_info *pipe = filp->private_data;
 	bool wake_writer = false, wake_next_reader = false;
-	bool nofault = true;
+	bool nofault = IS_ENABLED(CONFIG_MMU);
 	LIST_HEAD(drained);
 	ssize_t ret;
 
@@ -695,7 +695,8 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 	 */
 	head = pipe->head;
 	was_empty = pipe_empty(head, pipe->tail) || pipe->wake_readers;
-	if (chars && !pipe_empty(head, pipe->tail) && (prep.odd || !prep.bytes)) {
+	if (chars && !pipe_empty(head, pipe->tail) &&
+	    (prep.odd || (prep.locked && !prep.bytes))) {
 		struct pipe_buffer *buf = pipe_buf(pipe, head - 1);
 		int offset = buf->offset + buf->len;
 
@@ -796,8 +797,9 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 		 *
 		 * Prepare before the wait, not after: other writers sleep until
 		 * the one that was woken has written. If there is room, but what
-		 * is next is not prepared, wake another one, and prepare it. The
-		 * reader has told those who poll; none of them asks for EPOLLMSG.
+		 * is next is not prepared, wake another one, and prepare it. That is
+		 * no event for those who poll: the reader was one, and if there is
+		 * still room then, the end of this write is another.
 		 */
 		room = anon_pipe_room(pipe);
 		pipe->wake_readers = was_empty && !full;
@@ -1557,6 +1559,7 @@ int pipe_resize_ring(struct pipe_inode_info *pipe, unsigned int nr_slots)
 {
 	struct pipe_buffer *bufs;
 	unsigned int head, tail, mask, n;
+	union pipe_index idx;
 
 	/* nr_slots larger than limits of pipe->{head,tail} */
 	if (unlikely(nr_slots > (pipe_index_t)-1u))
@@ -1599,16 +1602,16 @@ int pipe_resize_ring(struct pipe_inode_info *pipe, unsigned int nr_slots)
 		}
 	}
 
-	tail = ALIGN(tail + 1, nr_slots);
-	head = tail + n;
+	idx.tail = ALIGN(tail + 1, nr_slots);
+	idx.head = idx.tail + n;
 
 	kfree(pipe->bufs);
 	pipe->bufs = bufs;
 	pipe->ring_size = nr_slots;
 	if (pipe->max_usage > nr_slots)
 		pipe->max_usage = nr_slots;
-	pipe->tail = tail;
-	pipe->head = head;
+	/* Both at once: pipe_readable() and poll() look without pipe->mutex. */
+	WRITE_ONCE(pipe->head_tail, idx.head_tail);
 
 	if (!pipe_has_watch_queue(pipe)) {
 		pipe->max_usage = nr_slots;

@@ -1725,6 +1725,50 @@ TEST_F_TIMEOUT(pipe, resize_during_writes, LONG_TIMEOUT)
 	free(buf);
 }
 
+static void *resize_alike_thread(void *arg)
+{
+	struct resizer *r = arg;
+	int ok = 0;
+
+	while (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE)) {
+		if (fcntl(r->fd, F_SETPIPE_SZ, (int)(DEF_SLOTS * psz)) == DEF_SLOTS * psz)
+			__atomic_store_n(&r->ok, ++ok, __ATOMIC_RELAXED);
+		else
+			r->bad++;
+	}
+	return NULL;
+}
+
+/*
+ * A pipe with data is readable, also while it is resized: nobody would wake up who
+ * found that it is not.
+ */
+TEST_F_TIMEOUT(pipe, resize_and_poll, LONG_TIMEOUT)
+{
+	struct resizer r = { .fd = self->p[1] };
+	long polled = 0, unreadable = 0, end;
+	pthread_t thread;
+
+	/* Full, so that the slot behind the last one may be the first one later. */
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	put(_metadata, self->p[1], DEF_SLOTS * psz, 1, 0);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, resize_alike_thread, &r));
+	ASSERT_TRUE(WAIT_FOR(__atomic_load_n(&r.ok, __ATOMIC_RELAXED) > 0));
+	for (end = now_ms() + 3000; now_ms() < end; polled++)
+		unreadable += !polls(self->p[0], POLLIN);
+	__atomic_store_n(&r.stop, true, __ATOMIC_RELEASE);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_EQ(0, unreadable) {
+		TH_LOG("not readable %ld times of %ld, resized %d times", unreadable, polled,
+		       r.ok);
+	}
+	ASSERT_EQ(0, r.bad);
+	ASSERT_GT(r.ok, 100);
+	ASSERT_GT(polled, 100);
+	get(_metadata, self->p[0], DEF_SLOTS * psz, 1, 0);
+	expect_works(_metadata, self->p);
+}
+
 /*
  * A writer whose buffer somebody else has to provide first, while it is being
  * copied from.  The reader must get all of the pages; that it gets none of them
@@ -2345,8 +2389,8 @@ static void *small_writer(void *arg)
 TEST_F_TIMEOUT(pipe, memcg_small_writers, LONG_TIMEOUT)
 {
 	static struct small_writer writers[NR_SMALL];
-	unsigned char small[SMALL], *buf = aligned_alloc(psz, DEF_SLOTS * psz);
-	struct iovec iov = { buf, DEF_SLOTS * psz };
+	unsigned char small[SMALL], *buf;
+	struct iovec iov = { .iov_len = DEF_SLOTS * psz };
 	long before, grown;
 	bool go = false;
 	int i;
@@ -2356,7 +2400,9 @@ TEST_F_TIMEOUT(pipe, memcg_small_writers, LONG_TIMEOUT)
 
 	pin_to_cpu();
 	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	buf = aligned_alloc(psz, DEF_SLOTS * psz);
 	ASSERT_NE(NULL, buf);
+	iov.iov_base = buf;
 	fill(buf, DEF_SLOTS * psz, 1, 0);
 	fill(small, SMALL, 2, 0);
 	for (i = 0; i < NR_SMALL; i++) {

@@ -611,6 +611,86 @@ TEST_F_TIMEOUT(copy, room_since, LONG_TIMEOUT)
 }
 
 /*
+ * A pipe is full, and the odd bytes of a write do not fit behind its last bytes, so that
+ * they are not prepared.  When the write has the mutex, the pipe is full again, and they
+ * do fit.  They may not be there yet, and nobody is to wait for that.  Returns whether all
+ * came in this order.
+ */
+static bool merge_since(struct __test_metadata *_metadata, const int p[2], int fd,
+			const int uffd[2])
+{
+	const ssize_t before = DEF_SLOTS * psz - 60, held_up = 50, added = 20;
+	struct io reader, other, query;
+	struct lazy holder, l;
+	bool held = false, met;
+	ssize_t left;
+
+	put(_metadata, p[1], before, 1, 0);
+	/* A small write is merged with the mutex held. */
+	lazy_alloc(_metadata, &holder, uffd[0], held_up, 1, before);
+	lazy_start(_metadata, &holder, p[1], 1);
+	io_init_read(_metadata, &reader, p[0], psz);
+	io_start(_metadata, &reader);
+	ASSERT_TRUE(WAIT_FOR(io_state(&reader) == 'D'));
+	io_init_write(_metadata, &other, fd, added, 1, before + held_up);
+	io_start(_metadata, &other);
+	ASSERT_TRUE(WAIT_FOR(io_state(&other) == 'D'));
+	lazy_alloc(_metadata, &l, uffd[1], psz + 100, 2, 0);
+	lazy_arm(_metadata, &l, 1);
+	l.writer.fd = fd;
+	io_start(_metadata, &l.writer);
+	ASSERT_TRUE(WAIT_FOR(io_state(&l.writer) == 'D'));
+	ASSERT_EQ(-1, lazy_fault(_metadata, &l));
+
+	lazy_resolve(_metadata, &holder);
+	io_join(_metadata, &holder.writer);
+	ASSERT_EQ(held_up, holder.writer.ret);
+	io_join(_metadata, &reader);
+	ASSERT_EQ(psz, reader.ret);
+	ASSERT_EQ(-1, mismatch(reader.buf, psz, 1, 0));
+	io_join(_metadata, &other);
+	met = other.ret == added;
+	while (!io_done(&l.writer) && !held) {
+		if (lazy_fault(_metadata, &l) < 0)
+			pause_ms(1);
+		else
+			held = held_while_stuck(_metadata, p[0], &l, &query);
+	}
+	io_join(_metadata, &l.writer);
+	ASSERT_FALSE(held);
+	met = met && l.writer.ret == -1 && l.writer.err == EAGAIN;
+	left = nr_bytes(_metadata, p[0]) - max(l.writer.ret, 0);
+	get(_metadata, p[0], left, 1, psz);
+	get(_metadata, p[0], max(l.writer.ret, 0), 2, 0);
+	expect_works(_metadata, p);
+	free(reader.buf);
+	free(other.buf);
+	lazy_free(&holder);
+	lazy_free(&l);
+	return met;
+}
+
+TEST_F_TIMEOUT(copy, merge_since, LONG_TIMEOUT)
+{
+	const char *reason;
+	int uffd[2], fd, tries = 0;
+
+	uffd[0] = uffd_open_unlocked(_metadata, &reason);
+	if (uffd[0] < 0)
+		SKIP(return, "%s", reason);
+	uffd[1] = uffd_open(_metadata, &reason);
+	ASSERT_GE(uffd[1], 0);
+	set_slots(_metadata, self->p[1], DEF_SLOTS);
+	fd = reopen_nonblock(_metadata, self->p[1]);
+	/* As a rule they get the mutex in the order in which they wait for it. */
+	while (!merge_since(_metadata, self->p, fd, uffd))
+		ASSERT_LT(tries++, 20);
+	close(fd);
+	close(uffd[0]);
+	close(uffd[1]);
+}
+
+/*
  * What a writer saw of the pipe before it copied its data may be out of date
  * when it takes the mutex.  Get it stuck in between, and change the pipe.
  */

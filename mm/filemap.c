@@ -3010,8 +3010,11 @@ noinline size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
 	/* On arm, mapping highmem takes locks, which sleep there. */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT) && IS_ENABLED(CONFIG_HIGHMEM))
 		return 0;
-	/* Each segment of the user's is a copy of its own, and may be far away. */
-	if (iter_is_iovec(iter) && iter->nr_segs > 8)
+	/*
+	 * Each segment is a copy of its own, and may be far away.  Those that have
+	 * no ->nr_segs may be read to in either way.
+	 */
+	if (!iter_is_ubuf(iter) && iter->nr_segs > 8)
 		return 0;
 	/* To flush takes locks, and is of the whole folio. */
 	if (ARCH_IMPLEMENTS_FLUSH_DCACHE_PAGE && mapping_writably_mapped(mapping))

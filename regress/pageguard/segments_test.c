@@ -3,10 +3,12 @@
  * A read under a guard has preemption off, and who truncates the folio waits for it.
  * So it copies to few segments of memory: each is a copy of its own, and may be far from
  * the others.  A read into more of them takes a reference, which the tracepoints of the
- * count tell.
+ * count tell: segments of an iovec, and of a buffer that io_uring has registered, which
+ * the kernel reads to as pieces of pages.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -75,26 +77,97 @@ FIXTURE_TEARDOWN_PARENT(segments)
 	rmdir(self->tracefs);
 }
 
-/* How often READS reads into @nr segments of a byte change the count of the page */
-static long references(struct __test_metadata *_metadata, const char *dir, int fd, int nr)
+/* An io_uring with one entry, and the buffer that it has registered */
+struct ring {
+	int fd;
+	unsigned char *rings;
+	struct io_uring_sqe *sqe;
+	struct io_uring_params p;
+	unsigned char *buf;
+};
+
+static unsigned int *ring_field(struct ring *r, unsigned int offset)
+{
+	return (unsigned int *)(r->rings + offset);
+}
+
+/* Set up @r, with a registered buffer of a page.  Returns 0 or an error. */
+static int ring_setup(struct __test_metadata *_metadata, struct ring *r)
+{
+	struct iovec fixed = { .iov_len = getpagesize() };
+	size_t len;
+
+	*r = (struct ring){};
+	r->fd = syscall(__NR_io_uring_setup, 1, &r->p);
+	if (r->fd < 0)
+		return errno;
+	ASSERT_TRUE(r->p.features & IORING_FEAT_SINGLE_MMAP);
+	len = r->p.cq_off.cqes + r->p.cq_entries * sizeof(struct io_uring_cqe) +
+	      r->p.sq_entries * sizeof(int);
+	r->rings = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
+			IORING_OFF_SQ_RING);
+	ASSERT_NE(MAP_FAILED, r->rings);
+	r->sqe = mmap(NULL, sizeof(*r->sqe), PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
+		      IORING_OFF_SQES);
+	ASSERT_NE(MAP_FAILED, r->sqe);
+	r->buf = mmap(NULL, fixed.iov_len, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, r->buf);
+	fixed.iov_base = r->buf;
+	if (syscall(__NR_io_uring_register, r->fd, IORING_REGISTER_BUFFERS, &fixed, 1))
+		return errno;
+	return 0;
+}
+
+/* preadv() to segments of the registered buffer.  Returns minus an error. */
+static ssize_t ring_preadv(struct __test_metadata *_metadata, struct ring *r, int fd,
+			   struct iovec *iov, int nr, off_t pos)
+{
+	struct io_uring_cqe *cqes = (void *)(r->rings + r->p.cq_off.cqes);
+	unsigned int *sq_tail = ring_field(r, r->p.sq_off.tail);
+	unsigned int *cq_head = ring_field(r, r->p.cq_off.head);
+	ssize_t ret;
+
+	*r->sqe = (struct io_uring_sqe){ .opcode = IORING_OP_READV_FIXED, .fd = fd,
+					 .addr = (unsigned long)iov, .len = nr, .off = pos };
+	ring_field(r, r->p.sq_off.array)[0] = 0;
+	__atomic_store_n(sq_tail, *sq_tail + 1, __ATOMIC_RELEASE);
+	ASSERT_EQ(1, syscall(__NR_io_uring_enter, r->fd, 1, 1, IORING_ENTER_GETEVENTS,
+			     NULL, 0));
+	ASSERT_NE(*cq_head, __atomic_load_n(ring_field(r, r->p.cq_off.tail), __ATOMIC_ACQUIRE));
+	ret = cqes[*cq_head & *ring_field(r, r->p.cq_off.ring_mask)].res;
+	__atomic_store_n(cq_head, *cq_head + 1, __ATOMIC_RELEASE);
+	return ret;
+}
+
+/*
+ * How often READS reads into @nr segments of a byte change the count of the page, where
+ * @r is given, by its io_uring
+ */
+static long references(struct __test_metadata *_metadata, const char *dir, int fd, int nr,
+		       struct ring *r)
 {
 	static char trace[1 << 20];
-	char buf[2 * MOST] = "", path[192], *at;
+	unsigned char own[4 * MOST] = "", *buf = r ? r->buf : own;
 	struct iovec iov[2 * MOST];
 	ssize_t ret, size = 0;
+	char path[192], *at;
 	long events = 0;
 	int i, tfd;
 
-	for (i = 0; i < nr; i++)
-		iov[i] = (struct iovec){ buf + i, 1 };
+	/* Not one behind the other, so that they stay segments. */
+	for (i = 0; i < nr; i++) {
+		buf[2 * i] = 0;
+		iov[i] = (struct iovec){ buf + 2 * i, 1 };
+	}
 	ASSERT_TRUE(write_file(dir, "trace", "0"));
 	ASSERT_TRUE(write_file(dir, "events/page_ref/enable", "1"));
 	for (i = 0; i < READS; i++)
-		ret = preadv(fd, iov, nr, 1);
+		ret = r ? ring_preadv(_metadata, r, fd, iov, nr, 1) : preadv(fd, iov, nr, 1);
 	ASSERT_TRUE(write_file(dir, "events/page_ref/enable", "0"));
 	ASSERT_EQ(nr, ret);
 	for (i = 0; i < nr; i++)
-		ASSERT_EQ('s', buf[i]);
+		ASSERT_EQ('s', buf[2 * i]);
 
 	snprintf(path, sizeof(path), "%s/trace", dir);
 	tfd = open(path, O_RDONLY | O_CLOEXEC);
@@ -110,7 +183,8 @@ static long references(struct __test_metadata *_metadata, const char *dir, int f
 	return events;
 }
 
-TEST_F(segments, few)
+static void few_segments(struct __test_metadata *_metadata, const char *dir, int fd,
+			 struct ring *r)
 {
 	cpu_set_t one;
 
@@ -118,11 +192,26 @@ TEST_F(segments, few)
 	CPU_SET(sched_getcpu(), &one);
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(one), &one));
 	/* The first read of this CPU takes a reference. */
-	references(_metadata, self->dir, self->fd, 1);
-	EXPECT_LT(references(_metadata, self->dir, self->fd, 1), READS / 10);
-	EXPECT_LT(references(_metadata, self->dir, self->fd, MOST), READS / 10);
+	references(_metadata, dir, fd, 1, r);
+	EXPECT_LT(references(_metadata, dir, fd, 1, r), READS / 10);
+	EXPECT_LT(references(_metadata, dir, fd, MOST, r), READS / 10);
 	/* One is taken and put. */
-	EXPECT_GE(references(_metadata, self->dir, self->fd, MOST + 1), 2 * READS);
+	EXPECT_GE(references(_metadata, dir, fd, MOST + 1, r), 2 * READS);
+}
+
+TEST_F(segments, iovec)
+{
+	few_segments(_metadata, self->dir, self->fd, NULL);
+}
+
+TEST_F(segments, registered)
+{
+	struct ring ring;
+	int err = ring_setup(_metadata, &ring);
+
+	if (err)
+		SKIP(return, "no io_uring with a registered buffer: %s", strerror(err));
+	few_segments(_metadata, self->dir, self->fd, &ring);
 }
 
 TEST_HARNESS_MAIN

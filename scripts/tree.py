@@ -55,11 +55,19 @@ def tree_of(repo: Path, revision: str) -> str:
     return output("git", "--git-dir", repo, "rev-parse", revision + "^{tree}")
 
 
+def is_code(path: str) -> bool:
+    """Whether a kernel that figures are taken on may be built from @path: not from
+    documentation, tools, who maintains what, and other architectures than x86 and UML."""
+    if re.match(r"arch/[^/]+/", path):
+        return path.startswith(("arch/x86/", "arch/um/"))
+    return not path.startswith(("Documentation/", "tools/", "MAINTAINERS"))
+
+
 def code_of(repo: Path, revision: str) -> str:
-    """What a kernel of @revision in @repo is built from, as 12 hex digits: all
-    but documentation, tools and who maintains what."""
+    """What a kernel of @revision in @repo that figures are taken on is built from, as 12
+    hex digits."""
     listing = output("git", "--git-dir", repo, "ls-tree", "-r", revision).splitlines()
-    code = [line for line in listing if not line.split("\t")[1].startswith(("Documentation/", "tools/", "MAINTAINERS"))]
+    code = [line for line in listing if is_code(line.split("\t")[1])]
     return hashlib.sha256("\n".join(code).encode()).hexdigest()[:12]
 
 

@@ -308,6 +308,29 @@ class EditTree(KernelCase):
         self.assertEqual(git("rev-parse", "HEAD", cwd=path), git("rev-parse", "v9.1.2^{commit}", cwd=self.repo))
 
 
+class Code(KernelCase):
+    """tree.code_of()."""
+
+    def test_only_what_is_built(self):
+        """A file that figures do not depend on changes nothing, any other does."""
+        path = tree.edit_tree(self.imported(), self.base, self.topic("beta"))
+
+        def code(name: str) -> str:
+            """The code of a tree that has @name, too."""
+            put(path / name, "new\n")
+            git("add", "-f", name, cwd=path)
+            git("commit", "-q", "-m", name, cwd=path)
+            return tree.code_of(path / git("rev-parse", "--git-dir", cwd=path), "HEAD")
+
+        before = code("Documentation/x.rst")
+        for name in ("tools/x.c", "MAINTAINERS", "arch/hexagon/lib/x.S", "arch/arm/x.c"):
+            self.assertEqual(code(name), before, name)
+        for name in ("arch/x86/x.c", "arch/um/x.c", "arch/Kconfig", "fs/x.c"):
+            after = code(name)
+            self.assertNotEqual(after, before, name)
+            before = after
+
+
 class Explain(KernelCase):
     """tree.explain()."""
 

@@ -20,6 +20,8 @@ MM = ("cow", "guard-regions", "madv_populate", "map_fixed_noreplace", "map_popul
 # Tests that are left out, and why.
 LEFT_OUT = {
     "pidfd:pidfd_test": "creates 32768 processes, which takes minutes: make check-full has it",
+    # The pidfd is readable before pidfs_exit() has recorded what the test asks for.
+    "pidfd:pidfd_autoreap_test": "fails now and then on the base, each time in another of its tests",
     "pidfd:pidfd_bind_mount": "mounts over what the root of the guest has read-only",
 }
 SECONDS = 300

@@ -60,7 +60,8 @@ def script(topic: Topic, chosen: list[Case]) -> str:
     lines = [SWAP, "mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug",
              f"cd kselftest/{topic.kselftest}"]
     for number, case in enumerate(chosen):
-        lines += [f"echo {value} > /sys/kernel/debug/{name}" for name, value in case.knobs.items()]
+        # Without its knob a case would run with that of the case before.
+        lines += [f"echo {value} > /sys/kernel/debug/{name} || exit 1" for name, value in case.knobs.items()]
         lines.append(f"echo 'knockout: {number + 1} of {len(chosen)}'; {case.command} > /mnt/{number}.ktap 2>&1")
     return "\n".join(lines) + "\n"
 

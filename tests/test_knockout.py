@@ -72,7 +72,7 @@ class Teeth(Case):
     def test_script(self):
         """The knobs are set before the command, whose output is kept."""
         lines = knockout.script(ONE, [CASE]).splitlines()
-        self.assertEqual(lines[-2], "echo 2 > /sys/kernel/debug/race/skip")
+        self.assertEqual(lines[-2], "echo 2 > /sys/kernel/debug/race/skip || exit 1")
         self.assertTrue(lines[-1].endswith("./race -t truncate > /mnt/0.ktap 2>&1"))
 
     def test_judge(self):

@@ -381,7 +381,9 @@ def write(out: Path, base: Base, repo: Path, found: list[Compared]) -> None:
         before = had["environment"]
         if before["compiler"] == now["compiler"] and {kernel["code"] for kernel in before["kernels"]} == {
                 kernel["code"] for kernel in now["kernels"]}:
-            rows = {(row["suite"], row["config"]): row for row in had["suites"]} | rows
+            earlier = {(row["suite"], row["config"]): row for row in had["suites"]}
+            # A suite that could not be had this time leaves what it did before.
+            rows = earlier | {key: row for key, row in rows.items() if "not run" not in row or key not in earlier}
             have = [kernel["config"] for kernel in now["kernels"]]
             now["kernels"] += [kernel for kernel in before["kernels"] if kernel["config"] not in have]
     out.mkdir(parents=True, exist_ok=True)

@@ -151,6 +151,8 @@ def main() -> None:
     if output("git", "-C", tree, "status", "--porcelain", "--untracked-files=no"):
         raise Failure(f"{tree} has changes that are not committed: commit them to the patch they belong to "
                       "(git commit --fixup, git rebase -i --autosquash), then export")
+    if output("git", "-C", tree, "symbolic-ref", "-q", "--short", "HEAD", check=False) != topic.name:
+        raise Failure(f"{tree} is not on its branch {topic.name}: end the rebase (git rebase --continue), then export")
     head = output("git", "-C", tree, "rev-parse", "HEAD")
     if head == output("git", "-C", tree, "rev-parse", base.tag + "^{commit}"):
         raise Failure(f"{tree} has no commits on {base.tag}: there is nothing to export")

@@ -206,6 +206,9 @@ class Export(KernelCase):
         put(self.path / "fs/pipe.c", "not committed\n")
         with self.fails(str(self.path), "not committed"):
             self.main("--topic", "alpha")
+        git("checkout", "-q", "-f", "--detach", "HEAD^", cwd=self.path)
+        with self.fails("not on its branch alpha", "rebase --continue"):
+            self.main("--topic", "alpha")
         self.topic("beta")
         with self.fails("nothing to export"):
             self.main("--topic", "beta")

@@ -23,8 +23,7 @@ def unexported(tree: Path) -> bool:
     """Whether the edited @tree has changes or commits that were not exported."""
     synced = output("git", "-C", tree, "rev-parse", "-q", "--verify", f"refs/hotpaths/synced/{tree.name}", check=False)
     head = output("git", "-C", tree, "rev-parse", "-q", "--verify", "HEAD", check=False)
-    return head != synced or bool(output("git", "-C", tree, "status", "--porcelain", "--untracked-files=no",
-                                         check=False))
+    return head != synced or bool(output("git", "-C", tree, "status", "--porcelain", check=False))
 
 
 def alone(root: Path, held: ExitStack) -> None:

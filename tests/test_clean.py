@@ -50,6 +50,10 @@ class Clean(KernelCase):
         git("commit", "-q", "-a", "-m", "alpha: change it", cwd=self.path)
         with self.fails("not exported"):
             self.clean("--all")
+        git("reset", "-q", "--hard", "HEAD^", cwd=self.path)
+        put(self.path / "tools/new_test.c", "new\n")
+        with self.fails("not exported"):
+            self.clean("--all")
         self.assertTrue((self.cache / "kernel/0123/bzImage").exists())
 
     def test_another_run(self):

@@ -111,7 +111,8 @@ def attend(child: subprocess.Popen, ran: Ran, timeout: float, label: str) -> Non
             with open(ran.console, "rb") as log:
                 log.seek(seen)
                 text = log.read(size - seen)
-            if reports(text.decode(errors="replace")):
+            # Of a line that is not complete, the part that tells may be missing.
+            if reports(text[:text.rfind(b"\n") + 1].decode(errors="replace")):
                 ends = min(timeout, time.monotonic() - begin + GRACE)
                 say(f"guest: {label}: there is a report in {ran.console}, which ends it")
             seen += text.rfind(b"\n") + 1

@@ -64,7 +64,8 @@ def race_rows(run: Path) -> list[dict]:
     short = [f"{how} on {fs}" for (fs, how), shares in stayed.items() if len(shares) != TURNS]
     if short or not stayed:
         raise Failure(f"{run} has not all turns of {', '.join(short) or 'any race'}: look at the guest's output there")
-    return [{**row("stayed_while_read", "pages kept per page tried", f"{fs}, {how}", "counter", statistics.fmean(shares)),
+    return [{**row("stayed_while_read", "pages kept per page tried", f"{fs}, {how}", "counter",
+                  statistics.fmean(shares)),
              "spread": {"deviation": float(f"{statistics.stdev(shares):.3g}"), "number": TURNS,
                         "least": float(f"{min(shares):.6g}")}} for (fs, how), shares in stayed.items()]
 

@@ -97,7 +97,7 @@ def pipe_verdict(maps: dict, seconds: float) -> str:
     writes, large = total(maps["@bytes"]), at_or_above(maps["@bytes"], PAGE)
     what = f"{percent(large, writes)} of {writes / seconds:,.0f} writes a second are of a page or more"
     if not large:
-        return f"no: {what}, and the series changes only those"
+        return f"hardly: {what}, and smaller ones gain from patches 1 and 2 only"
     if "@wait_ns" not in maps:
         if "@write_ns" not in maps:
             return f"perhaps: {what}, but who waits for the mutex is not seen here"

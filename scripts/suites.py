@@ -249,6 +249,9 @@ def compare(suite: Suite, had: Had, programs: list[Program], images: dict[str, K
     if red(done):
         # A failure is never remembered.
         remembered(suite, had, programs, images["patched"]).unlink(missing_ok=True)
+    if any(seen["baseline"][name].verdict == FAILED and PASSED in of["baseline"] for name, of in repeated.items()):
+        # A failure that the base did not repeat would hide one of the series from then on.
+        remembered(suite, had, compared, images["baseline"]).unlink(missing_ok=True)
     return done
 
 

@@ -280,6 +280,15 @@ class Guests(KernelCase):
         self.assertIn("baseline: 5x passed, 1x failed", shown["b1"][1])
         self.assertEqual(shown["3 programs"][0], PASSED)
 
+    def test_unlucky_base(self):
+        """A failure of the base that its repeats do not show is not remembered: a
+        series that always fails so would pass for it."""
+        self.table["baseline", "b1"] = [1, 0]
+        self.assertEqual(self.shown()["b1"][0], PASSED)
+        self.table["patched", "b1"] = [1]
+        done = suites.compare(self.suite, self.had, list(self.had.programs), self.images, suites.Options())
+        self.assertEqual(done.seen["b1"]["baseline"].verdict, PASSED)
+
     def test_otherwise_failing(self):
         """A program that fails in another way on the patched kernel differs."""
         self.table["baseline", "a1"], self.table["patched", "a1"] = [1], [2]

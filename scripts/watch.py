@@ -112,10 +112,11 @@ def attend(child: subprocess.Popen, ran: Ran, timeout: float, label: str) -> Non
                 log.seek(seen)
                 text = log.read(size - seen)
             # Of a line that is not complete, the part that tells may be missing.
-            if reports(text[:text.rfind(b"\n") + 1].decode(errors="replace")):
+            whole = text[:text.rfind(b"\n") + 1]
+            if reports(whole.decode(errors="replace")):
                 ends = min(timeout, time.monotonic() - begin + GRACE)
                 say(f"guest: {label}: there is a report in {ran.console}, which ends it")
-            seen += text.rfind(b"\n") + 1
+            seen += len(whole)
         if time.monotonic() - told >= PROGRESS:
             told = time.monotonic()
             last = tail(ran.output, 1).strip()

@@ -50,7 +50,8 @@ def main() -> None:
             left = [path for path in edited if unexported(path)]
             if left:
                 raise Failure(f"{left[0]} has work that was not exported: commit it, and 'make export "
-                              f"TOPIC={left[0].name} BASE={left[0].parent.name}' keeps it, or remove that directory yourself")
+                              f"TOPIC={left[0].name} BASE={left[0].parent.name}' keeps it, or remove that "
+                              "directory yourself")
             gone = [root]
         else:
             gone = [root / name for name in REBUILT]

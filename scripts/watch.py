@@ -60,6 +60,10 @@ class Unfinished(Failure):
         self.ran = ran
 
 
+class Late(Unfinished):
+    """A guest that was stopped at its time limit."""
+
+
 class BootFailed(Unfinished):
     """A guest that ended before it ran a line of its script."""
 
@@ -91,7 +95,7 @@ def run_directory(name: str) -> Path:
 def attend(child: subprocess.Popen, ran: Ran, timeout: float, label: str) -> None:
     """Wait for the end of @child, which runs the guest of @ran, saying how far
     it is, or for GRACE seconds after the first report in its log.  Raises
-    Unfinished where it takes more than @timeout seconds."""
+    Late where it takes more than @timeout seconds."""
     begin = told = time.monotonic()
     ends, seen = timeout, 0
     while child.poll() is None:
@@ -99,8 +103,8 @@ def attend(child: subprocess.Popen, ran: Ran, timeout: float, label: str) -> Non
         if now - begin >= ends:
             if ends < timeout:
                 return
-            raise Unfinished(f"{label} did not finish in {timeout:.0f} s and was stopped; its log is {ran.console}, "
-                             f"its output {ran.output}, and they end:\n{tail(ran.console)}\n{tail(ran.output)}", ran)
+            raise Late(f"{label} did not finish in {timeout:.0f} s and was stopped; its log is {ran.console}, "
+                       f"its output {ran.output}, and they end:\n{tail(ran.console)}\n{tail(ran.output)}", ran)
         try:
             child.wait(min(ends - (now - begin), LOOK))
         except subprocess.TimeoutExpired:

@@ -204,18 +204,19 @@ class Guests(KernelCase):
 
     def boot(self, image, _files, name, script, _label, **_options):
         """Do for each program of @script what the table has: an exit status, or
-        "report" or "die"; the last entry of a list is what it does from then on."""
+        "report", "die" or, at the guest's time limit, "late"; the last entry of a list
+        is what it does from then on."""
         path = watch.run_directory(name)
         names = [line.split()[1] for line in script.splitlines() if line.startswith("program ")]
         self.boots.append((image.path.name, names))
-        log, began, ended, dies = "", "", "", False
+        log, began, ended, error = "", "", "", None
         for number, one in enumerate(names):
             does = self.table.get((image.path.name, one.partition(".")[0]), [0])
             what = does.pop(0) if len(does) > 1 else does[0]
             log += f"[    1.0] hotpaths: {one} begins\n"
             began += one + "\n"
-            if what == "die":
-                dies = True
+            error = {"die": watch.Unfinished, "late": watch.Late}.get(what)
+            if error:
                 break
             if what == "report":
                 log += "[    1.1] WARNING: fs/pipe.c:1 at f+0x1/0x2\n"
@@ -225,8 +226,8 @@ class Guests(KernelCase):
                            ("lockdep_stats", f" debug_locks: {self.lockdep}\n")):
             put(path / file, text)
         ran = watch.Ran(0, path)
-        if dies:
-            raise watch.Unfinished("the guest died", ran)
+        if error:
+            raise error("the guest did not finish", ran)
         return ran
 
     def compared(self) -> suites.Compared:
@@ -315,6 +316,18 @@ class Guests(KernelCase):
         shown = self.shown()
         self.assertEqual(shown["a2"][0], FAILED)
         self.assertIn(f"patched: {suites.REPEATS + 1}x failed: the guest ended", shown["a2"][1])
+
+    def test_late(self):
+        """A guest that reaches its time limit leaves the program that runs to the next
+        one, where it fails if it does so again as the first."""
+        self.table["patched", "a2"] = ["late", 0]
+        self.assertEqual(self.shown()["3 programs"], (PASSED, "baseline 3 passed, 0 failed, 0 skipped; "
+                                                      "patched 3 passed, 0 failed, 0 skipped"))
+        self.assertEqual([names for _, names in self.boots][:2], [["a1", "a2", "b1"], ["a2", "b1"]])
+        self.table["patched", "a2"] = ["late"]
+        done = suites.guests(self.images["patched"], self.suite, self.had, list(self.had.programs), "late",
+                             suites.Options())
+        self.assertEqual((done["a2"].verdict, done["b1"].verdict), (FAILED, PASSED))
 
     def test_nothing_ran(self):
         """A guest in which nothing ran, and lockdep that is off, break off."""

@@ -24,7 +24,7 @@ from types import ModuleType
 
 import machine
 import rounds
-from build import Kernel, compiler, fragments_hash, kernel, kselftests, regress_hash
+from build import Kernel, compiler, fragments_hash, kernel, kselftests
 from command import arguments, at_least, run
 from fetch import repository
 from guest import boot
@@ -32,7 +32,7 @@ from install import need
 from locks import cache, room_for_builds, write_json
 from measure import Measurement
 from model import GUESTS, ROOT, Base, Topic, chosen_topics, find_base, find_topic
-from process import Failure, output, say
+from process import Failure, output, say, sha256
 from qemu import accelerator
 from tree import apply, code_of, tree_of, variant, variants, with_benchmark
 from watch import run_directory
@@ -125,10 +125,24 @@ def unfinished(base: Base, topic: Topic) -> Path:
     return cache() / "bench" / f"{base.name}-{topic.name}.json"
 
 
-def identity(side: Side, measurement: Measurement, accel: str) -> str:
-    """What the counts of @measurement on @side depend on, as hex digits."""
+def emulator() -> str:
+    """The version of QEMU."""
+    return output("qemu-system-x86_64", "--version").splitlines()[0]
+
+
+def counting() -> str:
+    """The code that counts, as hex digits: what makes rows of runs, and the plugins."""
+    scripts = ROOT / "scripts"
+    sources = sorted([scripts / "plugin.py", *scripts.glob("measure/*.py"), *scripts.glob("tcg/*")])
+    return hashlib.sha256(" ".join(map(sha256, sources)).encode()).hexdigest()
+
+
+def identity(side: Side, measurement: Measurement, tests: Path, accel: str) -> str:
+    """What the counts of @measurement on @side with the programs in @tests, which
+    kselftests() names by what they are built from, depend on, as hex digits."""
     depends = (code_of(side.repo, side.revision), fragments_hash(measurement.config, side.base), compiler(),
-               regress_hash(), measurement.script, measurement.cpus, measurement.icount, accel)
+               tests.name, counting(), emulator(), measurement.script, measurement.cpus, measurement.memory,
+               measurement.icount, accel)
     return hashlib.sha256(repr(depends).encode()).hexdigest()
 
 
@@ -146,7 +160,7 @@ def counted(topic: Topic, compared: dict[str, Side], measurements: list[Measurem
         kernels = build_sides(topic, chosen(compared, measurement), measurement.config)
         sides = {}
         for side in kernels:
-            key = identity(compared[side], measurement, accel)
+            key = identity(compared[side], measurement, tests, accel)
             if key in have:
                 sides[side] = have[key]
                 continue
@@ -268,7 +282,7 @@ def environment(base: Base, accel: str, kernels: list[dict]) -> dict:
     return {"base": base.tag, "accelerator": accel,
             "host kernel": platform.release(), "host CPU": machine.machine()["CPU model"],
             "host CPUs": os.cpu_count(), "compiler": compiler(),
-            "qemu": output("qemu-system-x86_64", "--version").splitlines()[0],
+            "qemu": emulator(),
             "guest mitigations": "as configured: on in bench, off in trace",
             "command line": " ".join(["scripts/bench.py", *sys.argv[1:]]),
             "kernels": kernels}

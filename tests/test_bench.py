@@ -117,9 +117,15 @@ class Revisions(KernelCase):
             with self.assertRaises(KeyboardInterrupt):
                 bench.counted(self.one, compared, [measurement], self.dir, "tcg", self.dir / "raw")
             (row,) = bench.counted(self.one, compared, [measurement], self.dir, "tcg", self.dir / "raw")
-        self.assertEqual(row["values"], {"baseline": 1, "patched": 1})
-        self.assertEqual([call.args[-1] for call in guest.mock_calls],
-                         [f"v0-alpha-instructions-2-CPUs-{side}" for side in ("baseline", "patched", "patched")])
+            self.assertEqual(row["values"], {"baseline": 1, "patched": 1})
+            self.assertEqual([call.args[-1] for call in guest.mock_calls],
+                             [f"v0-alpha-instructions-2-CPUs-{side}" for side in ("baseline", "patched", "patched")])
+            for changed, code in ((replace(measurement, memory="2G"), bench.counting), (measurement, lambda: "other")):
+                with self.subTest(memory=changed.memory), mock.patch.object(bench, "counting", code):
+                    guest.reset_mock()
+                    guest.side_effect = [self.dir] * 2
+                    bench.counted(self.one, compared, [changed], self.dir, "tcg", self.dir / "raw")
+                    self.assertEqual(guest.call_count, 2)
         put(self.dir / "results/v0/today/summary.json", "[]")
         self.assertTrue(bench.unfinished(self.base, self.one).exists())
         self.bench(mock.Mock(return_value=[]))

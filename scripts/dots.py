@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from itertools import groupby, zip_longest
+from math import hypot
 from pathlib import Path
 
 from stats import LOSS
@@ -43,9 +44,18 @@ def chosen(rows: list[dict]) -> list[dict]:
     return [row for row in rows if id(row) in shown]
 
 
+def repeats(row: dict) -> float:
+    """The change of @row in per cent that is none: REPEATS, and of a counter whose
+    turns differ twice the standard error."""
+    spreads = [row.get("spreads", {}).get(side) for side in ("baseline", "patched")]
+    if row["evidence"] != "counter" or None in spreads:
+        return REPEATS.get(row["evidence"], 0)
+    return 200 * hypot(*(one["deviation"] / one["number"] ** 0.5 for one in spreads)) / row["values"]["baseline"]
+
+
 def colour(row: dict) -> str:
     """Green for better, red for worse, grey for what does not repeat."""
-    if abs(worse(row)) * 100 <= REPEATS.get(row["evidence"], 0):
+    if abs(worse(row)) * 100 <= repeats(row):
         return "#8a8a8a"
     return "#b23b3b" if worse(row) > 0 else "#2a7f3f"
 
@@ -73,7 +83,7 @@ def plot(rows: list[dict], title: str, path: Path) -> None:
         place += 1
         for row in own:
             moved, shade = change(row) * 100, colour(row)
-            band = [-REPEATS.get(row["evidence"], 0), REPEATS.get(row["evidence"], 0)]
+            band = [-repeats(row), repeats(row)]
             if "statistics" in row:
                 band = [100 * (bound - 1) for bound in row["statistics"]["noise interval"]]
                 low, high = (100 * (bound - 1) for bound in row["statistics"]["interval"])

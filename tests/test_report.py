@@ -151,6 +151,11 @@ class Dots(Case):
         found = [dots.colour({**row, "evidence": "icount"}) for row in rows]
         self.assertEqual(len(set(found)), 3)
         self.assertEqual(dots.colour(rows[2]), found[1])
+        turns = {"deviation": 100, "number": 4, "least": 1}
+        grey = [dots.colour({**row, "spreads": {"baseline": turns, "patched": turns}}) for row in rows]
+        self.assertEqual(grey, ["#8a8a8a"] * 3)
+        turns["deviation"] = 50
+        self.assertEqual(dots.colour({**rows[0], "spreads": {"baseline": turns, "patched": turns}}), found[0])
 
 
 class Details(Case):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Write report.md and a figure of each topic from the summary.json of a results
-directory, and the table of README from the newest results."""
+directory, and the table of README from the newest results of the reference base."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from command import arguments, run
 from dots import number
 from fetch import repository
 from install import need, tool
-from model import ROOT, Base, Topic, bases, reference, topics, with_series
+from model import ROOT, Base, Topic, bases, topics, with_series
 from process import Failure, say
 from stats import GAIN, LOSS, NO_DIFFERENCE, narrow
 from suite.table import section as table_of_suites
@@ -163,19 +163,29 @@ def headline(topic: Topic, rows: list[dict], state: str) -> str:
         state)) + " |"
 
 
-def write(out: Path, states: dict[str, str]) -> Path:
+def base_of(out: Path) -> Base:
+    """The base that what is in the results directory @out was taken on.  Failure
+    where nothing there says it."""
+    conditions = [json.loads(path.read_text()) for path in sorted(out.glob("environment-*.json"))]
+    suites = out / "suites.json"
+    if suites.exists():
+        conditions.append(json.loads(suites.read_text())["environment"])
+    found = [base for base in bases().values() if conditions and base.tag == conditions[0]["base"]]
+    if not found:
+        raise Failure(f"{out} has no results of a base of bases.toml: 'make bench' and 'make suites' write some")
+    return found[0]
+
+
+def write(out: Path, base: Base, states: dict[str, str]) -> Path:
     """Write report.md and a figure of each topic into the results directory
-    @out; @states: of which series the figures of each topic are.  Failure where
-    there is neither a summary nor what suites did."""
+    @out of @base; @states: of which series the figures of each topic are."""
     summary, suites = out / "summary.json", out / "suites.json"
-    if not summary.exists() and not suites.exists():
-        raise Failure(f"{summary} is missing: 'make bench' writes it")
     rows = read_summary(summary) if summary.exists() else []
     known = topics()
     by_topic = {name: [row for row in rows if row["topic"] == name]
                 for name in dict.fromkeys([*known, *(row["topic"] for row in rows)])}
     by_topic = {name: own for name, own in by_topic.items() if own and name in known}
-    lines = [f"# {out.parent.name}, {out.name}", ""]
+    lines = [f"# {base.name}, {out.name}", ""]
     if by_topic:
         lines += ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS),
                   *(headline(known[name], own, states.get(name, "")) for name, own in by_topic.items()), ""]
@@ -240,21 +250,22 @@ def main() -> None:
     parser = arguments(__doc__, base=False)
     parser.add_argument("results", type=Path, help="a directory that has a summary.json")
     parser.add_argument("--kdir", default=os.environ.get("KDIR"),
-                        help="your own kernel tree, which has a base that is not downloaded")
+                        help="your own kernel tree, which has the base of these results")
     args = parser.parse_args()
     python = tool("python")
     if Path(sys.prefix) != python.parent.parent:
         # The plots need matplotlib, which the private environment has.
         os.execv(python, [str(python), __file__, *sys.argv[1:]])
     need("source")
-    base = bases().get(args.results.resolve().parent.name, reference())
-    repo = repository(base, None if base.fetched else args.kdir)
+    base = base_of(args.results)
+    repo = repository(base, args.kdir)
     states = {topic.name: "of the series as it is" if fresh(base, repo, topic, args.results) else "of an earlier state"
               for topic in topics().values() if (args.results / f"environment-{topic.name}.json").exists()
               and not topic.absent(base)}
-    say(f"report: {write(args.results, states)}")
-    path = ROOT / "README.md"
-    path.write_text(readme(path.read_text(), figures(reference(), repository(reference()))))
+    say(f"report: {write(args.results.resolve(), base, states)}")
+    if base.reference:
+        path = ROOT / "README.md"
+        path.write_text(readme(path.read_text(), figures(base, repo)))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """Getting a base: mirrors, downloads, and the user's own tree."""
 
 import hashlib
+import os
 import subprocess
 from dataclasses import replace
 from unittest import mock
@@ -277,6 +278,14 @@ class Kdir(KernelCase):
                 fetch.repository(self.base, str(path))
             self.assertNotIn("\n", caught.message)
         self.assertEqual(list((self.dir / "bin").iterdir()), [])
+
+    def test_owner(self):
+        """A tree that git does not read, as it belongs to another user, is not taken
+        for one without git: its local changes would be in the base."""
+        put(self.kdir / "fs/pipe.c", "changed\n")
+        with mock.patch.dict(os.environ, {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}), self.fails("safe.directory"):
+            fetch.repository(self.base, str(self.kdir))
+        self.assertEqual(list((locks.cache() / "git").glob("*-kdir-*[0-9a-f]")), [])
 
     def test_without_git(self):
         """An unpacked archive is imported too, and checked in the same way;

@@ -12,7 +12,9 @@ import dots
 import report
 import results
 import tree
-from model import Topic
+from model import Topic, find_base
+
+BASE = find_base("v6.18")
 
 
 def cell(metric: str, condition: str, **values) -> dict:
@@ -189,7 +191,7 @@ class Write(Case):
     def test_from_summary_alone(self):
         """The report has a line for the topic, a figure, and folded, a table for
         each kind of evidence; the same figures give the same report."""
-        text = report.write(self.out, {"pipe": "of the series as it is"}).read_text()
+        text = report.write(self.out, BASE, {"pipe": "of the series as it is"}).read_text()
         for words in ("2026-11-21", "v6.18", "### Counters", "### Instructions", "<details>",
                       "| `insn_per_pair` | 1B | 2,000 | 1,900 | -5.0 % | pages |"):
             self.assertIn(words, text)
@@ -197,7 +199,7 @@ class Write(Case):
                       "+2.5 % | of the series as it is |", text)
         self.assertNotIn("### Time", text)
         self.assertEqual(self.plots, [("pipe: base → series", 5, "pipe.svg")])
-        self.assertEqual(report.write(self.out, {"pipe": "of the series as it is"}).read_text(), text)
+        self.assertEqual(report.write(self.out, BASE, {"pipe": "of the series as it is"}).read_text(), text)
 
     def test_timed(self):
         """Verdicts of time are counted, what got worse as what got better, and
@@ -224,10 +226,15 @@ class Write(Case):
         self.rows.append({**cell("shared_lines", "many", baseline=10, patched=11), "evidence": "lines"})
         self.assertIn("| `shared_lines`, many: +10.0 % |", report.headline(topic, self.rows, ""))
 
-    def test_no_summary(self):
-        """A directory without a summary is told, with what writes it."""
-        with self.fails("summary.json", "make bench"):
-            report.write(self.dir, {})
+    def test_base(self):
+        """The base is that which the results name, whatever their directory is called;
+        a directory without results is told, with what writes them."""
+        with self.fails(str(self.dir), "make bench"):
+            report.base_of(self.dir)
+        put(self.dir / "suites.json", json.dumps({"environment": {"base": "v6.18.15"}}))
+        self.assertEqual(report.base_of(self.dir).name, "v6.18")
+        put(self.dir / "environment-pipe.json", json.dumps({"base": "v7.3.4"}))
+        self.assertEqual(report.base_of(self.dir).name, "v7.3")
 
     def test_readme(self):
         """README's table is replaced between its marks, and nothing else; one

@@ -33,14 +33,10 @@ class Event:
 @dataclass
 class Section:
     """One time that a task held the lock.  @syscall: the system call that the
-    task was last seen to enter ('' if none), and @number, which of its calls
-    that was; @counts: events by name."""
+    task was last seen to enter ('' if none); @counts: events by name."""
 
     pid: int
     syscall: str
-    number: int
-    begin: float
-    end: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
 
 
@@ -121,19 +117,17 @@ def sections(stream: Iterable[Event], lock: str) -> list[Section]:
     with what the task did meanwhile.  A section that is open at either end of
     the stream does not count."""
     held: dict[int, Section] = {}
-    calls: dict[int, tuple[str, int]] = {}
+    calls: dict[int, str] = {}
     done = []
     for event in stream:
         call = entered(event)
         if call:
-            calls[event.pid] = (call, calls.get(event.pid, ("", 0))[1] + 1)
+            calls[event.pid] = call
         elif event.name == "lock_acquired" and event.rest.split(" ", 1)[1].strip() == lock:
-            held[event.pid] = Section(event.pid, *calls.get(event.pid, ("", 0)), event.time)
+            held[event.pid] = Section(event.pid, calls.get(event.pid, ""))
         elif event.name == "lock_release" and event.rest.split(" ", 1)[1].strip() == lock:
-            section = held.pop(event.pid, None)
-            if section:
-                section.end = event.time
-                done.append(section)
+            if event.pid in held:
+                done.append(held.pop(event.pid))
         elif event.pid in held:
             counts = held[event.pid].counts
             counts[event.name] = counts.get(event.name, 0) + 1

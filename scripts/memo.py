@@ -28,6 +28,16 @@ def recall(path: Path) -> list[Result]:
         return []
 
 
+def known(what: str, path: Path, fresh: bool) -> list[Result]:
+    """What recall() has of @path, saying so for the check called @what; none if
+    all is to be done @fresh."""
+    found = [] if fresh else recall(path)
+    if found:
+        day = time.strftime("%Y-%m-%d", time.localtime(path.stat().st_mtime))
+        say(f"{what}: {len(found)} cached results of {day}, from the same inputs (FRESH=1 runs it anyway)")
+    return found
+
+
 def keep(path: Path, results: list[Result]) -> None:
     """Write @results to @path, all or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,11 +53,9 @@ def results(what: str, inputs: list[str], check: Callable[[], Iterator[Result]],
     kept; where anything failed, or the check broke off, nothing is."""
     key = hashlib.sha256(json.dumps([what, *inputs]).encode()).hexdigest()[:20]
     path = cache() / "memo" / f"{key}.json"
-    known = [] if fresh else recall(path)
-    if known:
-        day = time.strftime("%Y-%m-%d", time.localtime(path.stat().st_mtime))
-        say(f"{what}: {len(known)} cached results of {day}, from the same inputs (FRESH=1 runs it anyway)")
-        yield from known
+    have = known(what, path, fresh)
+    if have:
+        yield from have
         return
     if refusal:
         yield Result(what, SKIPPED, refusal)

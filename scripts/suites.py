@@ -207,10 +207,8 @@ def side(suite: Suite, had: Had, programs: list[Program], image: Kernel, name: s
          options: Options) -> dict[str, Result]:
     """What guests() says of one side, or what is kept of that."""
     path = remembered(suite, had, programs, image)
-    known = [] if options.fresh else memo.recall(path)
+    known = memo.known(name, path, options.fresh)
     if known:
-        day = time.strftime("%Y-%m-%d", time.localtime(path.stat().st_mtime))
-        say(f"{name}: {len(known)} cached results of {day}, from the same inputs (FRESH=1 runs it anyway)")
         return {result.name: result for result in known}
     found = guests(image, suite, had, programs, name, options)
     memo.keep(path, list(found.values()))

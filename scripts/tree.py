@@ -87,7 +87,7 @@ def explain(topic: Topic, base: Base, patch: Path, message: str) -> str:
             "'make export'")
 
 
-def apply(repo: Path, base: Base, chosen: list[Topic], place: str = "apply") -> str:
+def apply(repo: Path, base: Base, chosen: list[Topic]) -> str:
     """The commit of @base with the series of @chosen on it, by `git am`.
 
     The same patches give the same commit id; it is kept in the repository,
@@ -103,8 +103,8 @@ def apply(repo: Path, base: Base, chosen: list[Topic], place: str = "apply") -> 
     known = output("git", "--git-dir", repo, "rev-parse", "-q", "--verify", ref, check=False)
     if known:
         return known
-    with lock(f"{repo.name}-{place}"):
-        path = worktree(repo, place, base.tag)
+    with lock(f"{repo.name}-apply"):
+        path = worktree(repo, "apply", base.tag)
         for topic, patch in patches:
             am(path, topic, base, patch, merge=len(order) > 1)
         output("git", "-C", path, "update-ref", ref, "HEAD")

@@ -435,7 +435,7 @@ class Guests(KernelCase):
         self.assertIn("| s | 1.0 | um | 3 | 3, 0, 0 | 2, 1, 0 | 1 | 0 |", text)
         self.assertIn("| hackbench | no package | um | not run |", text)
         self.assertIn("s (um), b1, differs: baseline 6x passed; patched 6x failed: exit status 1", text)
-        self.assertIn("## Other people's tests", report.write(out, {}).read_text())
+        self.assertIn("## Other people's tests", report.write(out, self.base, {}).read_text())
 
     def test_fresh(self):
         """Whether suites ran on the series as they are is told by their code."""

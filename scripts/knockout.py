@@ -9,7 +9,6 @@ knockout.toml with the kernel's configuration and the cases: which knobs to set,
 what to run, what to expect, and for some, another configuration.
 """
 
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from fetch import repository
 from guest import SWAP, boot, prepare
 from install import need
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, shown
-from model import GUESTS, Base, Topic, need_series
+from model import GUESTS, Base, Topic, need_series, read_toml
 from process import Failure, say
 from qemu import accelerator
 from tree import variant, variants
@@ -46,8 +45,7 @@ def cases(path: Path) -> list[Case]:
     """The cases that the knockout.toml at @path has, each with a configuration
     of its own or the one that the file names for all others; Failure for a case
     that is not complete."""
-    with open(path, "rb") as stream:
-        table = tomllib.load(stream)
+    table = read_toml(path)
     try:
         return [Case(row["name"], row["command"], row["knobs"], row["fails"], row.get("config", table["config"]))
                 for row in table["case"]]

@@ -306,8 +306,12 @@ def main() -> None:
             raise Failure(f"there is no survey for '{topic}': there are {', '.join(SURVEYS)}")
     if not shutil.which("bpftrace"):
         raise Failure("bpftrace is not installed: install it, and run this again")
-    if args.exec and not shutil.which(shlex.split(args.exec)[0]):
-        raise Failure(f"there is no program {shlex.split(args.exec)[0]} to look at: give another command")
+    try:
+        words = shlex.split(args.exec)
+    except ValueError as err:
+        raise Failure(f"--exec is no command ({err}): quote it") from err
+    if args.exec and not (words and shutil.which(words[0])):
+        raise Failure(f"there is no program '{' '.join(words[:1])}' to look at: give another command")
     if os.geteuid():
         raise Failure("bpftrace takes root: run 'sudo make survey'")
     if not Path("/sys/kernel/tracing/events").exists():

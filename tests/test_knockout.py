@@ -46,6 +46,11 @@ class Teeth(Case):
         with self.fails("knobs", "knockout.toml"):
             knockout.cases(self.dir / "knockout.toml")
 
+    def test_no_toml(self):
+        """A file that is none is told, and not by a traceback."""
+        with self.fails("cannot read", "knockout.toml"):
+            knockout.cases(put(self.dir / "knockout.toml", "[[case]\n"))
+
     def test_configs(self):
         """Cases that name another configuration than the file run in a guest of
         their own, with what they print beside them."""

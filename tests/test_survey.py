@@ -204,8 +204,10 @@ cat "$answer"
         self.bpftrace()
         with self.fails("no survey for 'x'", "pipe, pid"):
             self.survey("--topic", "x")
-        with self.fails("no program /none/here"):
-            self.survey("--exec", "/none/here 'a b'")
+        for command, words in (("/none/here 'a b'", "no program '/none/here'"), (" ", "no program"),
+                               ("sh 'open", "no command (No closing quotation)")):
+            with self.subTest(command=command), self.fails(words):
+                self.survey("--exec", command)
         with mock.patch.object(survey.os, "geteuid", lambda: 1), self.fails("sudo make survey"):
             self.survey()
         with mock.patch.object(survey.shutil, "which", lambda _name: None), self.fails("install"):

@@ -45,6 +45,9 @@ class Need(Case):
                 mock.patch.object(install.shutil, "which", lambda _name: None), \
                 self.fails("apt-get install git sparse"):
             install.need("source", "lint")
+        self.fake("sudo", 'exit 1\n')
+        with mock.patch.object(install.os, "geteuid", lambda: 1000), self.fails("password", "sudo apt-get install git"):
+            install.need("source")
         self.assertFalse(self.log.exists())
 
 

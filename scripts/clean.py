@@ -15,8 +15,8 @@ from locks import cache
 from model import topics
 from process import Failure, output, say
 
-REBUILT = ("build", "ccache", "kernel", "kselftest", "plugin", "run", "log", "memo", "kvm.json", "unpack.part",
-           "kdir.part")
+REBUILT = ("bench", "build", "ccache", "kernel", "kselftest", "plugin", "run", "log", "memo", "suite", "kvm.json",
+           "unpack.part", "kdir.part")
 
 
 def unexported(tree: Path) -> bool:

@@ -22,6 +22,8 @@ class Clean(KernelCase):
         self.path = tree.edit_tree(self.repo, self.base, self.one)
         self.cache = locks.cache()
         put(self.cache / "kernel/0123/bzImage", "an image\n")
+        put(self.cache / "suite/ltp-0123/ltp", "a program\n")
+        put(self.cache / "bench/v0-alpha.json", "{}\n")
         put(self.cache / "download/linux.tar.xz", "a source\n")
 
     def clean(self, *words: str) -> None:

@@ -55,12 +55,16 @@ def contents(root: Path) -> None:
     image.unlink()
 
 
+def made_of() -> str:
+    """What the initramfs is made of, as hex digits."""
+    parts = [BUSYBOX[1], str(EXT4_SIZE), *EXT4, *((SOURCES / name).read_text() for name in SCRIPTS)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
 def initramfs() -> Path:
     """The initramfs of the guest, made where it is not in the cache; raises
     Failure as contents() does."""
-    parts = [BUSYBOX[1], str(EXT4_SIZE), *EXT4, *((SOURCES / name).read_text() for name in SCRIPTS)]
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-    path = cache() / "build" / f"initramfs-{key}.gz"
+    path = cache() / "build" / f"initramfs-{made_of()}.gz"
     with lock("initramfs"):
         if path.exists():
             return path

@@ -29,6 +29,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import arm64
 import configs
 import deb
 import knockout
@@ -38,14 +39,14 @@ import memo
 import qemu
 import report
 import suites
-from build import UM, Kernel, cached, kernel, kernel_path
+from build import ARM64, UM, Kernel, arch, cached, kernel, kernel_path
 from command import arguments, at_least, run
 from fetch import repository, unpack
 from guest import SWAP, boot, prepare
 from install import PACKAGES, need, tool
 from klog import lockdep_off
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, shown
-from locks import cache, room_for_builds
+from locks import room_for_builds
 from model import GUESTS, ROOT, Base, Topic, bases, chosen_topics, replaced, topics
 from process import Failure, output, say, sha256
 from qemu import accelerator
@@ -128,9 +129,7 @@ class Run:
 
 def tooling() -> list[Result]:
     """The tooling's own tests, by pytest on all CPUs; each is one result."""
-    report = cache() / "log" / "pytest.xml"
-    report.parent.mkdir(exist_ok=True)
-    report.unlink(missing_ok=True)
+    report = run_directory("pytest") / "report.xml"
     done = subprocess.run([tool("python"), "-m", "pytest", "-q", "-n", "auto", "-p", "no:cacheprovider",
                            "--no-header", "--tb=short", f"--junitxml={report}"], cwd=ROOT,
                           env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, stdin=subprocess.DEVNULL)
@@ -170,13 +169,21 @@ def booted(image: Kernel, tests: Path, name: str, script: str, what: Run, round_
         say(f"check: what the guest printed is in {ran.path}")
 
 
+def emulator(image: Kernel) -> str:
+    """What runs guests of the kernel @image, but for this machine."""
+    if image.config == UM.name:
+        return ""
+    system = "aarch64" if arch(image.config) == ARM64 else "x86_64"
+    init = [arm64.made_of()] if arch(image.config) == ARM64 else []
+    return " ".join([output(f"qemu-system-{system}", "--version").splitlines()[0], *init])
+
+
 def guest(image: Kernel, tests: Path, name: str, script: str, what: Run, round_robin: bool = False) -> list[Result]:
     """The results of booted(), each with @name before it, or those that are
     remembered of the same kernel, tests, script and emulator."""
-    emulator = "" if image.config == UM.name else output("qemu-system-x86_64", "--version").splitlines()[0]
     trace = [path.read_text() for pattern in ("survey.py", "survey/*.bt", "trace/*")
              for path in sorted((ROOT / "scripts").glob(pattern))] if script == TOOLS else []
-    inputs = [str(RULES), image.path.name, tests.name, script, what.accel, emulator, str(round_robin), *trace]
+    inputs = [str(RULES), image.path.name, tests.name, script, what.accel, emulator(image), str(round_robin), *trace]
     return shown(replace(result, name=f"{name}: {result.name}")
                  for result in memo.results(name, inputs, lambda: booted(image, tests, name, script, what, round_robin),
                                          what.fresh))
@@ -290,8 +297,7 @@ def packages(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str
     def check() -> Iterator[Result]:
         """Build the package and boot its kernel, which has to be of its release."""
         config = kernel(repo, base, revision, "trace", "patched")
-        where = cache() / "deb"
-        shutil.rmtree(where, ignore_errors=True)
+        where = run_directory("check-deb-package")
         made = deb.package(repo, base, revision, (config.path / "config").read_text(), "check", where)
         release = made.name.split("_")[0].removeprefix("linux-image-")
         unpack(made, (f"boot/vmlinuz-{release}",), where)

@@ -365,6 +365,14 @@ class Guest(KernelCase):
         self.guest(fresh=True)
         self.assertEqual(self.boots, 3)
 
+    def test_emulator(self):
+        """Guests of arm64 run again with another init of their own or QEMU."""
+        for system in ("aarch64", "x86_64"):
+            self.fake(f"qemu-system-{system}", f"echo {system} 7.2\n")
+        self.assertEqual(check.emulator(mock.Mock(config="trace")), "x86_64 7.2")
+        with mock.patch.object(check.arm64, "made_of", lambda: "0123"):
+            self.assertEqual(check.emulator(mock.Mock(config="arm64")), "aarch64 7.2 0123")
+
     def test_failures(self):
         """A test that fails, a report in the log, and lockdep that has switched
         itself off are failures, and are not remembered."""

@@ -133,7 +133,8 @@ def emulator() -> str:
 def counting() -> str:
     """The code that counts, as hex digits: what makes rows of runs, and the plugins."""
     scripts = ROOT / "scripts"
-    sources = sorted([scripts / "plugin.py", *scripts.glob("measure/*.py"), *scripts.glob("tcg/*")])
+    sources = [scripts / "counters.py", scripts / "plugin.py", *sorted(scripts.glob("measure/*.py")),
+               *sorted(scripts.glob("tcg/*"))]
     return hashlib.sha256(" ".join(map(sha256, sources)).encode()).hexdigest()
 
 

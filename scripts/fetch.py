@@ -127,8 +127,8 @@ def from_kdir(base: Base, kdir: Path) -> Path:
         raise Failure(f"KDIR={kdir} is not a kernel tree: give the directory that has MAINTAINERS in it")
     top = output("git", "-C", kdir, "rev-parse", "--show-toplevel", check=False)
     if not top and (kdir / ".git").exists():
-        raise Failure(f"git does not read KDIR={kdir}: if it belongs to another user, allow it with 'git config --global "
-                      f"--add safe.directory {kdir}'")
+        raise Failure(f"git does not read KDIR={kdir}: if it belongs to another user, allow it with 'git config "
+                      f"--global --add safe.directory {kdir}'")
     if top and Path(top) == kdir:
         dirty = output("git", "-C", kdir, "status", "--porcelain", "--untracked-files=no")
         if dirty:

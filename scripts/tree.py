@@ -23,6 +23,8 @@ from patches import not_needed, reverses
 
 # What a kernel of User-Mode Linux gets to be timed.
 UM = ROOT / "scripts" / "um"
+# Comments of C, and what may look as though they began in it.
+TOKENS = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", re.S)
 
 
 def worktree(repo: Path, name: str, revision: str) -> Path:
@@ -63,12 +65,24 @@ def is_code(path: str) -> bool:
     return not path.startswith(("Documentation/", "tools/", "MAINTAINERS"))
 
 
+def uncommented(text: str) -> str:
+    """The C source @text without its comments, indentation and empty lines."""
+    bare = TOKENS.sub(lambda token: " " if token[0].startswith("/") else token[0], text)
+    return "\n".join(filter(None, (" ".join(line.split()) for line in bare.splitlines())))
+
+
 def code_of(repo: Path, revision: str) -> str:
     """What a kernel of @revision in @repo that figures are taken on is built from, as 12
-    hex digits."""
-    listing = output("git", "--git-dir", repo, "ls-tree", "-r", revision).splitlines()
-    code = [line for line in listing if is_code(line.split("\t")[1])]
-    return hashlib.sha256("\n".join(code).encode()).hexdigest()[:12]
+    hex digits: the base, and what is_code() and differs from it but for comments of C."""
+    base = output("git", "--git-dir", repo, "rev-list", "--max-parents=0", revision)
+    digest = hashlib.sha256(tree_of(repo, base).encode())
+    for line in output("git", "--git-dir", repo, "diff", "--raw", "--no-renames", "--abbrev=40", base,
+                       revision).splitlines():
+        (_, mode, _, blob, _), path = line.split("\t")[0].split(), line.split("\t")[1]
+        if is_code(path):
+            text = output("git", "--git-dir", repo, "cat-file", "blob", blob) if blob.strip("0") else ""
+            digest.update(f"{path} {mode} {uncommented(text) if path.endswith(('.c', '.h')) else text}\0".encode())
+    return digest.hexdigest()[:12]
 
 
 def explain(topic: Topic, base: Base, patch: Path, message: str) -> str:

@@ -331,6 +331,24 @@ class Code(KernelCase):
             before = after
 
 
+    def test_comments(self):
+        """Another comment is the same code, and so is another file's page; what only
+        looks like a comment is none."""
+        path = tree.edit_tree(self.imported(), self.base, self.topic("beta"))
+
+        def code(text: str) -> str:
+            """The code of a tree whose fs/x.c has @text."""
+            put(path / "fs/x.c", text)
+            git("add", "-f", "fs/x.c", cwd=path)
+            git("commit", "-q", "--allow-empty", "-m", "x", cwd=path)
+            return tree.code_of(path / git("rev-parse", "--git-dir", cwd=path), "HEAD")
+
+        before = code("#define A 1 /* one */\n/*\n * two\n */\nint x = '\"'; // three\n")
+        self.assertEqual(code("// of\n#define A 1\nint x = '\"';\n\n\n/* another */"), before)
+        self.assertNotEqual(code("#define A 2\nint x = '\"';\n"), before)
+        self.assertNotEqual(code('char *x = "/* a */";\n'), code('char *x = "/* b */";\n'))
+
+
 class Explain(KernelCase):
     """tree.explain()."""
 

@@ -74,14 +74,20 @@ def uncommented(text: str) -> str:
 def code_of(repo: Path, revision: str) -> str:
     """What a kernel of @revision in @repo that figures are taken on is built from, as 12
     hex digits: the base, and what is_code() and differs from it but for comments of C."""
-    base = output("git", "--git-dir", repo, "rev-list", "--max-parents=0", revision)
+    git = ("git", "--git-dir", repo)
+    base = output(*git, "rev-list", "--max-parents=0", revision)
     digest = hashlib.sha256(tree_of(repo, base).encode())
-    for line in output("git", "--git-dir", repo, "diff", "--raw", "--no-renames", "--abbrev=40", base,
-                       revision).splitlines():
-        (_, mode, _, blob, _), path = line.split("\t")[0].split(), line.split("\t")[1]
-        if is_code(path):
-            text = output("git", "--git-dir", repo, "cat-file", "blob", blob) if blob.strip("0") else ""
-            digest.update(f"{path} {mode} {uncommented(text) if path.endswith(('.c', '.h')) else text}\0".encode())
+    for line in output(*git, "diff", "--raw", "--no-renames", "--abbrev=40", base, revision).splitlines():
+        meta, path = line.removeprefix(":").split("\t")
+        if not is_code(path):
+            continue
+        modes, blobs = meta.split()[:2], meta.split()[2:4]
+        texts = [output(*git, "cat-file", "blob", blob) if blob.strip("0") else "" for blob in blobs]
+        if path.endswith((".c", ".h")):
+            texts = [uncommented(text) for text in texts]
+        before, after = zip(modes, texts, strict=True)
+        if before != after:
+            digest.update(f"{path} {after}\0".encode())
     return digest.hexdigest()[:12]
 
 

@@ -330,16 +330,15 @@ class Code(KernelCase):
             self.assertNotEqual(after, before, name)
             before = after
 
-
     def test_comments(self):
-        """Another comment is the same code, and so is another file's page; what only
-        looks like a comment is none."""
+        """Another comment is the same code, in a file of the base, too; what only looks
+        like a comment is none."""
         path = tree.edit_tree(self.imported(), self.base, self.topic("beta"))
 
-        def code(text: str) -> str:
-            """The code of a tree whose fs/x.c has @text."""
-            put(path / "fs/x.c", text)
-            git("add", "-f", "fs/x.c", cwd=path)
+        def code(text: str, name: str = "fs/x.c") -> str:
+            """The code of a tree whose file @name has @text."""
+            put(path / name, text)
+            git("add", "-f", name, cwd=path)
             git("commit", "-q", "--allow-empty", "-m", "x", cwd=path)
             return tree.code_of(path / git("rev-parse", "--git-dir", cwd=path), "HEAD")
 
@@ -347,6 +346,8 @@ class Code(KernelCase):
         self.assertEqual(code("// of\n#define A 1\nint x = '\"';\n\n\n/* another */"), before)
         self.assertNotEqual(code("#define A 2\nint x = '\"';\n"), before)
         self.assertNotEqual(code('char *x = "/* a */";\n'), code('char *x = "/* b */";\n'))
+        before = code("int x;\n")
+        self.assertEqual(code("/* new */\n" + (path / "fs/pipe.c").read_text(), "fs/pipe.c"), before)
 
 
 class Explain(KernelCase):

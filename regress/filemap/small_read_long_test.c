@@ -30,7 +30,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/io_uring.h>
 #include <linux/loop.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -57,6 +56,7 @@
 #define ARRAY_SIZE(arr)		((ssize_t)(sizeof(arr) / sizeof((arr)[0])))
 
 #include "kselftest_harness.h"
+#include "ring.h"
 
 /* RWF_DONTCACHE, which has no plain type in the headers which have it at all */
 #define DONTCACHE		0x00000080
@@ -1826,108 +1826,25 @@ TEST_F_TIMEOUT(small_read, direct_io, LONG_TIMEOUT)
 	close(fd);
 }
 
-/* An io_uring with a few entries and one request at a time */
-struct ring {
-	int fd;
-	unsigned char *rings;
-	struct io_uring_sqe *sqes;
-	struct io_uring_params p;
-};
-
-static int ring_setup(struct __test_metadata *_metadata, struct ring *r)
-{
-	ssize_t sq_len, cq_len;
-
-	memset(r, 0, sizeof(*r));
-	r->fd = syscall(__NR_io_uring_setup, 4, &r->p);
-	if (r->fd < 0)
-		return -errno;
-	if (!(r->p.features & IORING_FEAT_SINGLE_MMAP)) {
-		close(r->fd);
-		return -EOPNOTSUPP;
-	}
-	sq_len = r->p.sq_off.array + r->p.sq_entries * sizeof(unsigned int);
-	cq_len = r->p.cq_off.cqes + r->p.cq_entries * sizeof(struct io_uring_cqe);
-	r->rings = mmap(NULL, max(sq_len, cq_len), PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_POPULATE, r->fd, IORING_OFF_SQ_RING);
-	ASSERT_NE(MAP_FAILED, r->rings);
-	r->sqes = mmap(NULL, r->p.sq_entries * sizeof(struct io_uring_sqe),
-		       PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd,
-		       IORING_OFF_SQES);
-	ASSERT_NE(MAP_FAILED, r->sqes);
-	return 0;
-}
-
-static unsigned int *ring_field(struct ring *r, unsigned int offset)
-{
-	return (unsigned int *)(r->rings + offset);
-}
-
 static ssize_t ring_read(struct __test_metadata *_metadata, struct ring *r, int op,
 			 int fd, void *buf, ssize_t len, off_t pos)
 {
-	static unsigned int cookie;
-	unsigned int mask = *ring_field(r, r->p.sq_off.ring_mask);
-	unsigned int *sq_head = ring_field(r, r->p.sq_off.head);
-	unsigned int *sq_tail = ring_field(r, r->p.sq_off.tail);
-	unsigned int *cq_head = ring_field(r, r->p.cq_off.head);
-	unsigned int *cq_tail = ring_field(r, r->p.cq_off.tail);
-	unsigned int index = *sq_tail & mask;
-	struct io_uring_cqe *cqes = (void *)(r->rings + r->p.cq_off.cqes);
-	struct io_uring_sqe *sqe = &r->sqes[index];
-	ssize_t res;
-	int ret;
-
-	memset(sqe, 0, sizeof(*sqe));
-	sqe->opcode = op;
-	sqe->fd = fd;
-	sqe->addr = (unsigned long)buf;
-	sqe->len = len;
-	sqe->off = pos;
-	sqe->user_data = ++cookie;
-	ring_field(r, r->p.sq_off.array)[index] = index;
-	__atomic_store_n(sq_tail, *sq_tail + 1, __ATOMIC_RELEASE);
-
-	do {
-		unsigned int todo;
-
-		todo = *sq_tail - __atomic_load_n(sq_head, __ATOMIC_ACQUIRE);
-
-		ret = syscall(__NR_io_uring_enter, r->fd, todo, 1,
-			      IORING_ENTER_GETEVENTS, NULL, 0);
-		ASSERT_TRUE(ret >= 0 || errno == EINTR);
-	} while (*cq_head == __atomic_load_n(cq_tail, __ATOMIC_ACQUIRE));
-
-	mask = *ring_field(r, r->p.cq_off.ring_mask);
-	ASSERT_EQ(cookie, cqes[*cq_head & mask].user_data);
-	res = cqes[*cq_head & mask].res;
-	__atomic_store_n(cq_head, *cq_head + 1, __ATOMIC_RELEASE);
-	if (res < 0) {
-		errno = -res;
-		return -1;
-	}
-	return res;
+	return ring_wait(_metadata, r, (struct io_uring_sqe){
+		.opcode = op, .fd = fd, .addr = (unsigned long)buf, .len = len, .off = pos });
 }
 
 TEST_F_TIMEOUT(small_read, io_uring, LONG_TIMEOUT)
 {
 	struct file *f = &self->f;
 	struct window win = make_window(_metadata);
-	struct iovec fixed;
 	struct ring ring;
 	ssize_t s, d;
 	int err, drop, op;
 
-	err = ring_setup(_metadata, &ring);
-	if (err)
-		SKIP(return, "io_uring_setup: %s", strerror(-err));
 	/* A registered buffer is not addressed as user memory. */
-	fixed.iov_base = win.map;
-	fixed.iov_len = win.end - win.map;
-	ASSERT_EQ(0, syscall(__NR_io_uring_register, ring.fd,
-			     IORING_REGISTER_BUFFERS, &fixed, 1)) {
-		TH_LOG("IORING_REGISTER_BUFFERS: %s", strerror(errno));
-	}
+	err = ring_setup(_metadata, &ring, win.map, win.end - win.map);
+	if (err)
+		SKIP(return, "no io_uring with a registered buffer: %s", strerror(err));
 
 	file_write(_metadata, f, 0, 2 * psz + 300, 1);
 	for (drop = 0; drop < 2; drop++) {

@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/io_uring.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,11 +15,11 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
+#include "filemap/ring.h"
 
 #define MOST	8	/* segments that are read to under a guard */
 #define READS	100
@@ -77,79 +76,24 @@ FIXTURE_TEARDOWN_PARENT(segments)
 	rmdir(self->tracefs);
 }
 
-/* An io_uring with one entry, and the buffer that it has registered */
-struct ring {
-	int fd;
-	unsigned char *rings;
-	struct io_uring_sqe *sqe;
-	struct io_uring_params p;
+/* Where reads by io_uring go: it, and the buffer that it has registered */
+struct registered {
+	struct ring ring;
 	unsigned char *buf;
 };
 
-static unsigned int *ring_field(struct ring *r, unsigned int offset)
-{
-	return (unsigned int *)(r->rings + offset);
-}
-
-/* Set up @r, with a registered buffer of a page.  Returns 0 or an error. */
-static int ring_setup(struct __test_metadata *_metadata, struct ring *r)
-{
-	struct iovec fixed = { .iov_len = getpagesize() };
-	size_t len;
-
-	*r = (struct ring){};
-	r->fd = syscall(__NR_io_uring_setup, 1, &r->p);
-	if (r->fd < 0)
-		return errno;
-	ASSERT_TRUE(r->p.features & IORING_FEAT_SINGLE_MMAP);
-	len = r->p.cq_off.cqes + r->p.cq_entries * sizeof(struct io_uring_cqe) +
-	      r->p.sq_entries * sizeof(int);
-	r->rings = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
-			IORING_OFF_SQ_RING);
-	ASSERT_NE(MAP_FAILED, r->rings);
-	r->sqe = mmap(NULL, sizeof(*r->sqe), PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
-		      IORING_OFF_SQES);
-	ASSERT_NE(MAP_FAILED, r->sqe);
-	r->buf = mmap(NULL, fixed.iov_len, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, r->buf);
-	fixed.iov_base = r->buf;
-	if (syscall(__NR_io_uring_register, r->fd, IORING_REGISTER_BUFFERS, &fixed, 1))
-		return errno;
-	return 0;
-}
-
-/* preadv() to segments of the registered buffer.  Returns minus an error. */
-static ssize_t ring_preadv(struct __test_metadata *_metadata, struct ring *r, int fd,
-			   struct iovec *iov, int nr, off_t pos)
-{
-	struct io_uring_cqe *cqes = (void *)(r->rings + r->p.cq_off.cqes);
-	unsigned int *sq_tail = ring_field(r, r->p.sq_off.tail);
-	unsigned int *cq_head = ring_field(r, r->p.cq_off.head);
-	ssize_t ret;
-
-	*r->sqe = (struct io_uring_sqe){ .opcode = IORING_OP_READV_FIXED, .fd = fd,
-					 .addr = (unsigned long)iov, .len = nr, .off = pos };
-	ring_field(r, r->p.sq_off.array)[0] = 0;
-	__atomic_store_n(sq_tail, *sq_tail + 1, __ATOMIC_RELEASE);
-	ASSERT_EQ(1, syscall(__NR_io_uring_enter, r->fd, 1, 1, IORING_ENTER_GETEVENTS,
-			     NULL, 0));
-	ASSERT_NE(*cq_head, __atomic_load_n(ring_field(r, r->p.cq_off.tail), __ATOMIC_ACQUIRE));
-	ret = cqes[*cq_head & *ring_field(r, r->p.cq_off.ring_mask)].res;
-	__atomic_store_n(cq_head, *cq_head + 1, __ATOMIC_RELEASE);
-	return ret;
-}
-
 /*
  * How often READS reads into @nr segments of a byte change the count of the page, where
- * @r is given, by its io_uring
+ * @r is given, by its io_uring into its buffer
  */
 static long references(struct __test_metadata *_metadata, const char *dir, int fd, int nr,
-		       struct ring *r)
+		       struct registered *r)
 {
 	static char trace[1 << 20];
 	unsigned char own[4 * MOST] = "", *buf = r ? r->buf : own;
 	struct iovec iov[2 * MOST];
+	struct io_uring_sqe sqe = { .opcode = IORING_OP_READV_FIXED, .fd = fd,
+				    .addr = (unsigned long)iov, .len = nr, .off = 1 };
 	ssize_t ret, size = 0;
 	char path[192], *at;
 	long events = 0;
@@ -163,7 +107,7 @@ static long references(struct __test_metadata *_metadata, const char *dir, int f
 	ASSERT_TRUE(write_file(dir, "trace", "0"));
 	ASSERT_TRUE(write_file(dir, "events/page_ref/enable", "1"));
 	for (i = 0; i < READS; i++)
-		ret = r ? ring_preadv(_metadata, r, fd, iov, nr, 1) : preadv(fd, iov, nr, 1);
+		ret = r ? ring_wait(_metadata, &r->ring, sqe) : preadv(fd, iov, nr, 1);
 	ASSERT_TRUE(write_file(dir, "events/page_ref/enable", "0"));
 	ASSERT_EQ(nr, ret);
 	for (i = 0; i < nr; i++)
@@ -184,7 +128,7 @@ static long references(struct __test_metadata *_metadata, const char *dir, int f
 }
 
 static void few_segments(struct __test_metadata *_metadata, const char *dir, int fd,
-			 struct ring *r)
+			 struct registered *r)
 {
 	cpu_set_t one;
 
@@ -206,12 +150,16 @@ TEST_F(segments, iovec)
 
 TEST_F(segments, registered)
 {
-	struct ring ring;
-	int err = ring_setup(_metadata, &ring);
+	struct registered r;
+	int err;
 
+	r.buf = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
+	ASSERT_NE(MAP_FAILED, r.buf);
+	err = ring_setup(_metadata, &r.ring, r.buf, getpagesize());
 	if (err)
 		SKIP(return, "no io_uring with a registered buffer: %s", strerror(err));
-	few_segments(_metadata, self->dir, self->fd, &ring);
+	few_segments(_metadata, self->dir, self->fd, &r);
 }
 
 TEST_HARNESS_MAIN

@@ -119,6 +119,7 @@ static void delayed_put_pid(struct rcu_head *rhp)
  * free_pid() does not wake an init that is gone; and with tasklist_lock held for
  * writing before the task is attached, so that zap_pid_ns_processes(), which
  * disables first and then looks for tasks with that lock held, does not miss it.
+ * free_pid() holds neither, but RCU, and has a full barrier before it.
  *
  * Return: false if any of the namespaces is being shut down.
  */
@@ -393,9 +394,10 @@ struct pid *alloc_pid(struct pid_namespace *ns, pid_t *set_tid,
 
 		/*
 		 * init_pid_ns comes last. All numbers and namespaces are known
-		 * then, and nothing can fail after it, so publish the pid there
-		 * with the number. For the others only reserve the number, so
-		 * that find_pid_ns() does not find a partially initialized pid.
+		 * then, and nothing fails any more before the lock is dropped, so
+		 * publish the pid there with the number. For the others only
+		 * reserve the number, so that find_pid_ns() does not find a
+		 * partially initialized pid.
 		 */
 		if (i == 0)
 			alive = pid_namespaces_alive(pid);

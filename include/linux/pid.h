@@ -74,7 +74,7 @@ struct pid {
 	wait_queue_head_t wait_pidfd;
 	union {
 		struct rcu_head rcu;
-		/* between free_pid() and the removal from the IDRs */
+		/* from free_pid() to call_rcu(), after the removal from the IDRs */
 		struct {
 			struct pid *next_freed;
 			unsigned int nr_freed;

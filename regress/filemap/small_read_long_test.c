@@ -1844,7 +1844,7 @@ TEST_F_TIMEOUT(small_read, io_uring, LONG_TIMEOUT)
 	/* A registered buffer is not addressed as user memory. */
 	err = ring_setup(_metadata, &ring, win.map, win.end - win.map);
 	if (err)
-		SKIP(return, "no io_uring with a registered buffer: %s", strerror(err));
+		SKIP(return, "io_uring_setup: %s", strerror(err));
 
 	file_write(_metadata, f, 0, 2 * psz + 300, 1);
 	for (drop = 0; drop < 2; drop++) {

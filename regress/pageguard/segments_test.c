@@ -158,7 +158,7 @@ TEST_F(segments, registered)
 	ASSERT_NE(MAP_FAILED, r.buf);
 	err = ring_setup(_metadata, &r.ring, r.buf, getpagesize());
 	if (err)
-		SKIP(return, "no io_uring with a registered buffer: %s", strerror(err));
+		SKIP(return, "io_uring_setup: %s", strerror(err));
 	few_segments(_metadata, self->dir, self->fd, &r);
 }
 

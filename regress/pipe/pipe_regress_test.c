@@ -1679,7 +1679,8 @@ static void *resize_thread(void *arg)
 			r->busy++;
 		else
 			r->bad++;
-		sched_yield();
+		if (!r->size)
+			sched_yield();
 	}
 	return NULL;
 }

@@ -318,16 +318,21 @@ class Guests(KernelCase):
         self.assertIn(f"patched: {suites.REPEATS + 1}x failed: the guest ended", shown["a2"][1])
 
     def test_late(self):
-        """A guest that reaches its time limit leaves the program that runs to the next
-        one, where it fails if it does so again as the first."""
-        self.table["patched", "a2"] = ["late", 0]
-        self.assertEqual(self.shown()["3 programs"], (PASSED, "baseline 3 passed, 0 failed, 0 skipped; "
-                                                      "patched 3 passed, 0 failed, 0 skipped"))
-        self.assertEqual([names for _, names in self.boots][:2], [["a1", "a2", "b1"], ["a2", "b1"]])
-        self.table["patched", "a2"] = ["late"]
-        done = suites.guests(self.images["patched"], self.suite, self.had, list(self.had.programs), "late",
-                             suites.Options())
-        self.assertEqual((done["a2"].verdict, done["b1"].verdict), (FAILED, PASSED))
+        """A guest that has not the time for all programs leaves the one that runs at its
+        end to the next guest, where it fails if it is still running then.  One that has
+        the time fails it."""
+        def guests(patience: float, *does: str | int) -> tuple[str, list[list[str]]]:
+            """What becomes of a2 if it @does that, and what each guest runs."""
+            self.boots.clear()
+            self.table["patched", "a2"] = list(does)
+            found = suites.guests(self.images["patched"], self.suite, self.had, list(self.had.programs), "late",
+                                  suites.Options(patience=patience))
+            self.assertEqual(found["b1"].verdict, PASSED)
+            return found["a2"].verdict, [names for _, names in self.boots]
+
+        self.assertEqual(guests(100, "late", 0), (PASSED, [["a1", "a2", "b1"], ["a2", "b1"]]))
+        self.assertEqual(guests(100, "late"), (FAILED, [["a1", "a2", "b1"], ["a2", "b1"], ["b1"]]))
+        self.assertEqual(guests(7200, "late", 0), (FAILED, [["a1", "a2", "b1"], ["b1"]]))
 
     def test_nothing_ran(self):
         """A guest in which nothing ran, and lockdep that is off, break off."""

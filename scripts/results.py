@@ -86,7 +86,8 @@ def newest(base: Base, topic: Topic) -> Path | None:
 
 def fresh(base: Base, repo: Path, topic: Topic, results: Path) -> bool:
     """Whether the figures of @topic in the directory @results are of its series
-    for @base as it is: but for pages, tools and who maintains what."""
+    for @base as it is: but for comments, pages, tools, other architectures and who
+    maintains what."""
     kernels = json.loads((results / f"environment-{topic.name}.json").read_text())["kernels"]
     codes = {kernel.get("code") for kernel in kernels if kernel.get("side") == "patched"}
     return code_of(repo, apply(repo, base, [topic])) in codes

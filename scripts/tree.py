@@ -23,8 +23,9 @@ from patches import not_needed, reverses
 
 # What a kernel of User-Mode Linux gets to be timed.
 UM = ROOT / "scripts" / "um"
-# Comments of C, and what may look as though they began in it.
-TOKENS = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", re.S)
+# Of C: blanks and comments, and what has none in it although it may look like it.
+BLOCK = r"/\*.*?\*/"
+TOKENS = re.compile(rf"""(?P<gap>(?:\s|//[^\n]*|{BLOCK})+)|\\\n|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
 
 
 def worktree(repo: Path, name: str, revision: str) -> Path:
@@ -67,17 +68,26 @@ def is_code(path: str) -> bool:
 
 def uncommented(text: str) -> str:
     """The C source @text without its comments, indentation and empty lines."""
-    bare = TOKENS.sub(lambda token: " " if token[0].startswith("/") else token[0], text)
-    return "\n".join(filter(None, (" ".join(line.split()) for line in bare.splitlines())))
+    def bare(token: re.Match) -> str:
+        """@token with one blank or the end of the line for all that it has of these."""
+        if token["gap"] is None:
+            return token[0]
+        return "\n" if "\n" in re.sub(BLOCK, "", token[0], flags=re.S) else " "
+
+    return TOKENS.sub(bare, text).strip()
 
 
 def code_of(repo: Path, revision: str) -> str:
     """What a kernel of @revision in @repo that figures are taken on is built from, as 12
-    hex digits: the base, and what is_code() and differs from it but for comments of C."""
+    hex digits: what is_code() of the base, and of the files that differ from it in more
+    than comments of C."""
     git = ("git", "--git-dir", repo)
     base = output(*git, "rev-list", "--max-parents=0", revision)
-    digest = hashlib.sha256(tree_of(repo, base).encode())
-    for line in output(*git, "diff", "--raw", "--no-renames", "--abbrev=40", base, revision).splitlines():
+    digest = hashlib.sha256()
+    for line in output(*git, "ls-tree", "-r", base).splitlines():
+        if is_code(line.split("\t")[1]):
+            digest.update(f"{line}\n".encode())
+    for line in output(*git, "diff-tree", "-r", "--no-renames", base, revision).splitlines():
         meta, path = line.removeprefix(":").split("\t")
         if not is_code(path):
             continue

@@ -345,9 +345,16 @@ class Code(KernelCase):
         before = code("#define A 1 /* one */\n/*\n * two\n */\nint x = '\"'; // three\n")
         self.assertEqual(code("// of\n#define A 1\nint x = '\"';\n\n\n/* another */"), before)
         self.assertNotEqual(code("#define A 2\nint x = '\"';\n"), before)
-        self.assertNotEqual(code('char *x = "/* a */";\n'), code('char *x = "/* b */";\n'))
+        for one, other in (('char *x = "/* a */";\n', 'char *x = "/* b */";\n'),
+                           ('char *x = "a  b";\n', 'char *x = "a b";\n'),
+                           ("#define A \\\n1 // of\n", "#define A \\\n\n1\n"),
+                           ("#error don't // a\nint x;\n", "#error don't // a\nint y; // it's\n")):
+            self.assertNotEqual(code(one), code(other))
+        self.assertEqual(code("#define A /* one\ntwo */ 1\n"), code("#define A 1 // one\n"))
         before = code("int x;\n")
         self.assertEqual(code("/* new */\n" + (path / "fs/pipe.c").read_text(), "fs/pipe.c"), before)
+        git("rm", "-q", "fs/pipe.c", cwd=path)
+        self.assertNotEqual(code("int x;\n"), before)
 
 
 class Explain(KernelCase):

@@ -139,8 +139,9 @@ def counting() -> str:
 
 
 def identity(side: Side, measurement: Measurement, tests: Path, accel: str) -> str:
-    """What the counts of @measurement on @side with the programs in @tests, which
-    kselftests() names by what they are built from, depend on, as hex digits."""
+    """What the counts of @measurement on @side with the programs in @tests depend on, as
+    hex digits.  kselftests() names these by the whole series, so any change of it, also
+    of a page, counts again."""
     depends = (code_of(side.repo, side.revision), fragments_hash(measurement.config, side.base), compiler(),
                tests.name, counting(), emulator(), measurement.script, measurement.cpus, measurement.memory,
                measurement.icount, accel)

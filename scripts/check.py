@@ -170,7 +170,7 @@ def booted(image: Kernel, tests: Path, name: str, script: str, what: Run, round_
 
 
 def emulator(image: Kernel) -> str:
-    """What runs guests of the kernel @image, but for this machine."""
+    """What runs guests of the kernel @image: QEMU's version, and arm64's init."""
     if image.config == UM.name:
         return ""
     system = "aarch64" if arch(image.config) == ARM64 else "x86_64"

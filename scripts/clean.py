@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Remove what can be made again from the cache: builds, kernels, guest runs,
-logs, remembered results and the steps' own worktrees.  Downloads, the kernel
-repositories and the trees that series are edited in stay; --all removes those
-too, unless a tree has work that was not exported."""
+"""Remove what can be made again from the cache: builds, kernels, suites, guest
+runs, logs, remembered results and counts, and the steps' own worktrees.
+Downloads, the kernel repositories and the trees that series are edited in stay;
+--all removes those too, unless a tree has work that was not exported."""
 
 import fcntl
 import shutil
@@ -15,8 +15,8 @@ from locks import cache
 from model import topics
 from process import Failure, output, say
 
-REBUILT = ("bench", "build", "ccache", "kernel", "kselftest", "plugin", "run", "log", "memo", "suite", "kvm.json",
-           "unpack.part", "kdir.part")
+REBUILT = ("bench", "build", "ccache", "herd", "kernel", "kselftest", "plugin", "run", "log", "memo", "suite",
+           "kvm.json", "unpack.part", "kdir.part")
 
 
 def unexported(tree: Path) -> bool:

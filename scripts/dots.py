@@ -45,8 +45,8 @@ def chosen(rows: list[dict]) -> list[dict]:
 
 
 def repeats(row: dict) -> float:
-    """The change of @row in per cent that is none: REPEATS, and of a counter whose
-    turns differ twice the standard error."""
+    """The change of @row in per cent that is none: REPEATS, and for a counter with
+    several turns, twice the standard error of the change."""
     spreads = [row.get("spreads", {}).get(side) for side in ("baseline", "patched")]
     if row["evidence"] != "counter" or None in spreads:
         return REPEATS.get(row["evidence"], 0)

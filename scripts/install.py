@@ -61,8 +61,9 @@ def need(*groups: str) -> None:
     if os.geteuid():
         if not shutil.which("sudo"):
             raise Failure(f"packages are missing and there is no sudo: run 'apt-get install {' '.join(want)}' as root")
-        # Steps have no terminal, on which it could ask.
-        if subprocess.run(["sudo", "-n", "true"], capture_output=True).returncode:
+        # Like the steps: without a terminal, on which it could ask.
+        if subprocess.run(["sudo", "-n", "true"], stdin=subprocess.DEVNULL, capture_output=True,
+                          start_new_session=True).returncode:
             raise Failure(f"packages are missing and sudo asks for a password: run 'sudo apt-get install "
                           f"{' '.join(want)}'")
         sudo = ["sudo"]

@@ -248,7 +248,7 @@ def readme(text: str, table: str) -> str:
 def main() -> None:
     """Write the report of one results directory, and README's table."""
     parser = arguments(__doc__, base=False)
-    parser.add_argument("results", type=Path, help="a directory that has a summary.json")
+    parser.add_argument("results", type=Path, help="a directory that has a summary.json or a suites.json")
     parser.add_argument("--kdir", default=os.environ.get("KDIR"),
                         help="your own kernel tree, which has the base of these results")
     args = parser.parse_args()

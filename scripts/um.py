@@ -17,7 +17,7 @@ INIT = ROOT / "scripts" / "um" / "init.sh"
 
 def command(image: Path, run_dir: Path, cpus: int, memory: str) -> list[str]:
     """The command line that boots the kernel @image with @run_dir on /mnt;
-    several CPUs need seccomp=on.  What it leaves in ~/.uml by itself goes there, too."""
+    several CPUs need seccomp=on.  What it would leave in ~/.uml goes there, too."""
     return [str(image), f"mem={memory}", f"ncpus={cpus}", "seccomp=on", f"uml_dir={run_dir}/",
             "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={INIT}",
             "con=null", "con0=fd:0,fd:1", "ignore_loglevel", "panic=-1", "--", str(run_dir)]

@@ -120,11 +120,16 @@ class Revisions(KernelCase):
             self.assertEqual(row["values"], {"baseline": 1, "patched": 1})
             self.assertEqual([call.args[-1] for call in guest.mock_calls],
                              [f"v0-alpha-instructions-2-CPUs-{side}" for side in ("baseline", "patched", "patched")])
-            for changed, code in ((replace(measurement, memory="2G"), bench.counting), (measurement, lambda: "other")):
-                with self.subTest(memory=changed.memory), mock.patch.object(bench, "counting", code):
+            other, more = (lambda: "other"), replace(measurement, memory="2G")
+            for changed, tests, name, does in ((more, self.dir, "counting", bench.counting),
+                                               (measurement, self.dir / "other", "counting", bench.counting),
+                                               (measurement, self.dir, "counting", other),
+                                               (measurement, self.dir, "emulator", other)):
+                with self.subTest(memory=changed.memory, tests=tests, name=name, other=does is other), \
+                        mock.patch.object(bench, name, does):
                     guest.reset_mock()
                     guest.side_effect = [self.dir] * 2
-                    bench.counted(self.one, compared, [changed], self.dir, "tcg", self.dir / "raw")
+                    bench.counted(self.one, compared, [changed], tests, "tcg", self.dir / "raw")
                     self.assertEqual(guest.call_count, 2)
         put(self.dir / "results/v0/today/summary.json", "[]")
         self.assertTrue(bench.unfinished(self.base, self.one).exists())

@@ -33,7 +33,7 @@ from locks import cache, room_for_builds, write_json
 from measure import Measurement
 from model import GUESTS, ROOT, Base, Topic, chosen_topics, find_base, find_topic
 from process import Failure, output, say, sha256
-from qemu import accelerator
+from qemu import accelerator, version
 from tree import apply, code_of, tree_of, variant, variants, with_benchmark
 from watch import run_directory
 
@@ -125,11 +125,6 @@ def unfinished(base: Base, topic: Topic) -> Path:
     return cache() / "bench" / f"{base.name}-{topic.name}.json"
 
 
-def emulator() -> str:
-    """The version of QEMU."""
-    return output("qemu-system-x86_64", "--version").splitlines()[0]
-
-
 def counting() -> str:
     """The code that counts, as hex digits: what makes rows of runs, and the plugins."""
     scripts = ROOT / "scripts"
@@ -143,7 +138,7 @@ def identity(side: Side, measurement: Measurement, tests: Path, accel: str) -> s
     hex digits.  kselftests() names these by the whole series, so any change of it, also
     of a page, counts again."""
     depends = (code_of(side.repo, side.revision), fragments_hash(measurement.config, side.base), compiler(),
-               tests.name, counting(), emulator(), measurement.script, measurement.cpus, measurement.memory,
+               tests.name, counting(), version(), measurement.script, measurement.cpus, measurement.memory,
                measurement.icount, accel)
     return hashlib.sha256(repr(depends).encode()).hexdigest()
 
@@ -284,7 +279,7 @@ def environment(base: Base, accel: str, kernels: list[dict]) -> dict:
     return {"base": base.tag, "accelerator": accel,
             "host kernel": platform.release(), "host CPU": machine.machine()["CPU model"],
             "host CPUs": os.cpu_count(), "compiler": compiler(),
-            "qemu": emulator(),
+            "qemu": version(),
             "guest mitigations": "as configured: on in bench, off in trace",
             "command line": " ".join(["scripts/bench.py", *sys.argv[1:]]),
             "kernels": kernels}

@@ -48,7 +48,7 @@ from klog import lockdep_off
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, shown
 from locks import room_for_builds
 from model import GUESTS, ROOT, Base, Topic, bases, chosen_topics, replaced, topics
-from process import Failure, output, say, sha256
+from process import Failure, say, sha256
 from qemu import accelerator
 from tree import apply
 from watch import run_directory
@@ -175,7 +175,7 @@ def emulator(image: Kernel) -> str:
         return ""
     system = "aarch64" if arch(image.config) == ARM64 else "x86_64"
     init = [arm64.made_of()] if arch(image.config) == ARM64 else []
-    return " ".join([output(f"qemu-system-{system}", "--version").splitlines()[0], *init])
+    return " ".join([qemu.version(system), *init])
 
 
 def guest(image: Kernel, tests: Path, name: str, script: str, what: Run, round_robin: bool = False) -> list[Result]:

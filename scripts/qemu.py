@@ -29,6 +29,11 @@ INIT = " as init process"
 BOOTS = 3
 
 
+def version(system: str = "x86_64") -> str:
+    """The first line of what the QEMU for @system says of its version."""
+    return output(f"qemu-system-{system}", "--version").splitlines()[0]
+
+
 def vng(kernel: Path, run_dir: Path, command: str, cpus: int, memory: str, accel: str,
         icount: bool, round_robin: bool, plugin: str = "") -> list[str]:
     """The command line that boots @kernel and runs @command in it; the rest is
@@ -108,7 +113,7 @@ def kvm_works(kernel: Kernel) -> bool:
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return False
     key = (Path("/proc/sys/kernel/random/boot_id").read_text().strip() + " "
-           + output("qemu-system-x86_64", "--version").splitlines()[0])
+           + version())
     known = cache() / "kvm.json"
     if known.exists():
         row = json.loads(known.read_text())

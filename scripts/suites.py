@@ -35,8 +35,8 @@ from klog import lockdep_off, reports
 from ktap import FAILED, PASSED, SKIPPED, Result, count, shown
 from locks import cache, room_for_builds, write_json
 from model import ROOT, Base, chosen_topics
-from process import Failure, output, say
-from qemu import accelerator
+from process import Failure, say
+from qemu import accelerator, version
 from suite import (Absent, Had, Program, Suite, Where, fsx, hackbench, jobs, kselftests, ltp, perf, stress, syzkaller,
                    trinity, xfstests)
 from tree import apply, code_of, tree_of
@@ -202,7 +202,7 @@ def remembered(suite: Suite, had: Had, programs: list[Program], image: Kernel) -
     made_of = [str(RULES), suite.name, had.version, had.files.name if had.files else "", image.path.name,
                script(suite, programs, image, 1)]
     if image.config != UM.name:
-        made_of.append(output("qemu-system-x86_64", "--version").splitlines()[0])
+        made_of.append(version())
     return cache() / "memo" / f"suite-{hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:20]}.json"
 
 

@@ -124,7 +124,7 @@ class Revisions(KernelCase):
             for changed, tests, name, does in ((more, self.dir, "counting", bench.counting),
                                                (measurement, self.dir / "other", "counting", bench.counting),
                                                (measurement, self.dir, "counting", other),
-                                               (measurement, self.dir, "emulator", other)):
+                                               (measurement, self.dir, "version", other)):
                 with self.subTest(memory=changed.memory, tests=tests, name=name, other=does is other), \
                         mock.patch.object(bench, name, does):
                     guest.reset_mock()

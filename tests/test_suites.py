@@ -107,7 +107,7 @@ class Having(Case):
         self.assertEqual([(one.name, one.command) for one in own[:3]], [
             ("pidfd:pidfd_wait", "cd $SUITE/pidfd && ./pidfd_wait"),
             ("filesystems-epoll:epoll_wakeup_test", "cd $SUITE/filesystems/epoll && ./epoll_wakeup_test"),
-            ("mm:cow", "cd $SUITE/mm && ./cow")])
+            ("mm:cow", "mountpoint -q /tmp/disk && cd /tmp/disk && $SUITE/mm/cow")])
         for programs in (*had, own):
             names = Counter(one.name for one in programs)
             self.assertEqual(set(names.values()), {1})

@@ -42,6 +42,7 @@
 enum offsets { OFFSETS_HOT, OFFSETS_RANDOM, OFFSETS_SEQUENTIAL, OFFSETS_END, OFFSETS_FIRST };
 enum fd_mode { FD_OWN, FD_SHARED };
 enum verify { VERIFY_SAMPLE, VERIFY_FULL };
+enum buffer { BUFFER_THERE, BUFFER_HALF, BUFFER_GONE };
 enum delete { DELETE_NONE, DELETE_TRUNCATE, DELETE_DONTNEED };
 
 static const char *const offsets_names[] = {
@@ -49,6 +50,7 @@ static const char *const offsets_names[] = {
 };
 static const char *const fd_names[] = { "own", "shared", NULL };
 static const char *const verify_names[] = { "sample", "full", NULL };
+static const char *const buffer_names[] = { "there", "half", "gone", NULL };
 static const char *const delete_names[] = { "none", "truncate", "dontneed", NULL };
 
 static struct {
@@ -64,6 +66,7 @@ static struct {
 	enum offsets offsets;
 	enum fd_mode fd;
 	enum verify verify;
+	enum buffer buffer;
 	enum delete delete;
 	__u64 count;		/* 0: limited by time */
 	double seconds;		/* 0: limited by count */
@@ -123,6 +126,10 @@ struct worker {
 	struct team *team;
 	unsigned char *buf;
 	struct iovec iov;
+	void *area;		/* that buf is in */
+	size_t area_size;
+	unsigned char *gone;	/* from here on it is not there before a read */
+	size_t gone_size;
 	__u64 file_pos;		/* of this fd, if it is moved */
 	__u64 next;		/* sequential: block number */
 	__u64 random;
@@ -341,9 +348,9 @@ static bool all_good(const struct worker *worker, __u64 pos)
 	for (i = 0; i < worker->team->len; i++)
 		if (worker->buf[i] != pattern(worker->seed, pos + i))
 			return false;
-	/* Nobody has any business behind what was read */
+	/* Nobody has any business behind what was read, which comes as zeroes or not */
 	for (; i < worker->team->size; i++)
-		if (worker->buf[i] != 0xff)
+		if (worker->buf[i] != (worker->buf + i < worker->gone ? 0xff : 0))
 			return false;
 	return true;
 }
@@ -356,8 +363,12 @@ static inline void read_one(struct worker *worker, const struct op *op, __u64 po
 	unsigned char last_want = pattern(worker->seed, pos + last);
 	ssize_t ret;
 
-	worker->buf[0] = ~first_want;
-	worker->buf[last] = ~last_want;
+	if (worker->gone_size && madvise(worker->gone, worker->gone_size, MADV_DONTNEED))
+		bench_die_errno("MADV_DONTNEED");
+	if (worker->buf < worker->gone)
+		worker->buf[0] = ~first_want;
+	if (worker->buf + last < worker->gone)
+		worker->buf[last] = ~last_want;
 	MARK(MARK_OP);
 	ret = op->run(worker, pos);
 	MARK(MARK_END);
@@ -533,6 +544,23 @@ static void worker_init_misses(struct worker *worker)
 
 /* ---- workers ---- */
 
+/* Where reads go: what is not there before a read begins with a page */
+static void worker_init_buffer(struct worker *worker)
+{
+	size_t size = worker->team->size, there = size, room;
+
+	if (cfg.buffer == BUFFER_HALF)
+		there = size / 2;
+	else if (cfg.buffer == BUFFER_GONE)
+		there = 0;
+	room = (there + page_size - 1) / page_size * page_size;
+	worker->gone_size = size - there;
+	worker->area_size = room + worker->gone_size;
+	worker->area = bench_map(worker->area_size, MAP_PRIVATE);
+	worker->gone = worker->area + room;
+	worker->buf = worker->gone - there;
+}
+
 /* Rounds of some reads that are timed one by one, and then a batch */
 static void work(struct worker *worker, __u64 count, double seconds)
 {
@@ -575,7 +603,7 @@ static void worker_main(struct team *team, unsigned int index)
 	worker->index = index;
 	worker->seed = cfg.different ? index : 0;
 	worker->team = team;
-	worker->buf = bench_map(team->size, MAP_PRIVATE);
+	worker_init_buffer(worker);
 	worker->iov.iov_base = worker->buf;
 	worker->iov.iov_len = team->size;
 	worker->random = 0x2545f4914f6cdd1dULL + index;
@@ -621,7 +649,7 @@ static void worker_main(struct team *team, unsigned int index)
 	}
 	if (worker->fd != team->shared_fd)
 		close(worker->fd);
-	munmap(worker->buf, team->size);
+	munmap(worker->area, worker->area_size);
 	munmap(worker, sizeof(*worker));
 }
 
@@ -772,6 +800,7 @@ static void report_json(const struct report *r)
 	bench_json_u64("hit_ratio", cfg.hit_ratio);
 	bench_json_u64("heat", cfg.heat);
 	bench_json_str("verify", verify_names[cfg.verify]);
+	bench_json_str("buffer", buffer_names[cfg.buffer]);
 	bench_json_bool("pinned", cfg.pin);
 	bench_json_bool("everywhere", cfg.everywhere);
 	bench_json_u64("write_size", cfg.write_size);
@@ -1113,6 +1142,9 @@ static const char help_text[] =
 "      --same            all read the same file (default)\n"
 "      --different       each has a file of its own\n"
 "      --fd WHICH        own (default) or shared: an open file for each, or one for all\n"
+"      --buffer WHICH    what to read into: there (default), gone: memory that is not\n"
+"                        there before each read, so that it is faulted in, or half: the\n"
+"                        last half of it is not. The time to let go of it counts\n"
 "      --pin             pin worker i to the i-th allowed CPU, modulo their number\n"
 "\n"
 "Something else:\n"
@@ -1151,7 +1183,8 @@ static const char help_text[] =
 "here.\n";
 
 enum {
-	OPT_CORRUPT = BENCH_OPT_BASE,
+	OPT_BUFFER = BENCH_OPT_BASE,
+	OPT_CORRUPT,
 	OPT_COUNT,
 	OPT_DELETE,
 	OPT_DIFFERENT,
@@ -1177,6 +1210,7 @@ enum {
 };
 
 static const struct option options[] = {
+	{ "buffer",	required_argument,	NULL, OPT_BUFFER },
 	{ "corrupt",	no_argument,		NULL, OPT_CORRUPT },
 	{ "count",	required_argument,	NULL, OPT_COUNT },
 	{ "delete",	optional_argument,	NULL, OPT_DELETE },
@@ -1239,6 +1273,10 @@ static void parse(int argc, char **argv)
 
 	while ((c = bench_getopt(argc, argv, ":h", options, help_text)) != -1) {
 		switch (c) {
+		case OPT_BUFFER:
+			read_only = "--buffer";
+			cfg.buffer = bench_parse_name("--buffer", optarg, buffer_names);
+			break;
 		case OPT_CORRUPT:
 			cfg.corrupt = true;
 			break;

@@ -13,7 +13,7 @@ keys='"bench":"small_read_bench" "size": "threads": "file_size": "op":
 "seconds": "p50_ns": "p99_ns":
 "max_ns": "mb_per_s": "ns_per_op":'
 counts=ops
-plan 63 small_read_bench
+plan 69 small_read_bench
 
 bench()
 {
@@ -51,6 +51,13 @@ done
 
 expect 0 2 300 "at the end of the file" \
 	bench --offsets end --op pread,read --sizes 64 --file-size 100 --count 300
+for buffer in gone half; do
+	expect 0 4 300 "memory that is $buffer" \
+		bench --buffer $buffer --sizes 1,100,4K,64K --file-size 100001 --count 300 --verify
+	also '"buffer":"'$buffer'",' "it is"
+done
+expect 0 1 300 "memory that is there by half, for more than there is" \
+	bench --buffer half --sizes 4K --file-size 3000 --count 300 --verify
 expect 0 1 300 "more is asked for than there is" \
 	bench --sizes 4K --file-size 100 --count 300 --verify
 expect 0 2 300 "half of the reads miss" \
@@ -80,11 +87,11 @@ expect 0 1 80 "dontneed, 16 pages" bench --delete=dontneed --file-size "$((page 
 also '"heat":0,' "they were not read before"
 expect 0 1 80 "dontneed, 16 pages that were read" \
 	bench --delete=dontneed --heat 2 --file-size "$((page * 16))" --count 5
+also '"heat":2,' "they were"
 also '"everywhere":false,' "and on one CPU"
 expect 0 1 5 "dontneed, read everywhere" \
 	bench --delete=dontneed --everywhere --file-size "$page" --count 5
 also '"everywhere":true,' "and on all CPUs"
-also '"heat":2,' "they were"
 expect 0 2 "" "truncate, fixed time" bench --delete --seconds 0.02
 
 expect 1 0 "" "damage is noticed" bench --sizes 64 --count 300 --corrupt
@@ -93,6 +100,8 @@ expect 1 0 "" "damage to single bytes is noticed" bench --sizes 1 --count 300 --
 expect 1 0 "" "damage in the middle is noticed" \
 	bench --sizes 4K --offsets random --count 300 --verify=full --corrupt
 said ': byte 2048 is 0x' "it is in the middle"
+expect 1 0 "" "damage is noticed in memory that is not there before" \
+	bench --buffer gone --sizes 64 --count 300 --corrupt
 expect 1 0 "" "damage is noticed by a thread" \
 	bench --sizes 64 --threads 3 --different --seconds 60 --corrupt
 expect 1 0 "" "damage is noticed by a process" \

@@ -108,6 +108,8 @@ def condition(fs: str, result: dict) -> str:
         words.append(f"of {size_name(result['file_size'])}")
     if result.get("offsets", "hot") != "hot":
         words.append(result["offsets"])
+    if result.get("buffer", "there") != "there":
+        words.append(f"memory {result['buffer']}")
     if not result.get("heat", 1):
         words.append("cold")
     if not result.get("hit_ratio", 1):

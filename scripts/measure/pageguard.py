@@ -91,9 +91,32 @@ def removals(cpus: int) -> Measurement:
                    timeout=max(counted.timeout, 15 * cpus), sides=("baseline", "patched"))
 
 
+# Each read ends in an exception under the guard, and then faults as on the baseline.
+UNMAPPED = filemap.MOUNT + f"""
+for fs in ext4 tmpfs; do
+	{filemap.BENCH} --dir /tmp/$fs --buffer gone --sizes 64,4096 --file-size {filemap.SMALL} \\
+		--count {filemap.COUNTED} --json >> $fs.json
+	{filemap.BENCH} --dir /tmp/$fs --buffer half --sizes 64,4096 --file-size {filemap.SMALL} \\
+		--count {filemap.COUNTED} --json >> $fs.json
+done
+"""
+
+
+def unmapped() -> Measurement:
+    """insn_per_pread of reads into memory that is not mapped before, or is for its
+    first half."""
+    def rows(run: Path) -> list[dict]:
+        """The rows of the directory @run."""
+        return filemap.instruction_rows(run, ("ext4.json", "tmpfs.json"))
+
+    return replace(insns.measurement(UNMAPPED, rows), name="instructions, memory that is not mapped",
+                   sides=("baseline", "patched"))
+
+
 MEASUREMENTS = [
     Measurement("writes to the reference count", "trace", COUNTERS, filemap.counter_rows),
     *filemap.MEASUREMENTS[1:],
+    unmapped(),
     *(removals(cpus) for cpus in (2, 16, 64, 255)),
     Measurement("pages that are taken while they are read", "debug", RACES, race_rows, timeout=1800,
                 sides=("baseline", "patched")),

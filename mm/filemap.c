@@ -2986,12 +2986,13 @@ static noinline void filemap_set_guarded(struct address_space *mapping, int bit)
  * @iter: Where to copy to.
  *
  * CPUs that read the same folio pass the cache line of its reference count
- * around.  Read up to the end of the page under a guard instead, see
+ * around.  Read up to 4 KiB, or the end of the page, under a guard instead, see
  * folio_guards.  Whatever takes more than to copy is left to the caller: a page
  * that is not cached, not uptodate, starts readahead or is not to be kept, and
  * memory of the user that is not present.
  *
- * The copy is the longest that preemption is off.
+ * The copy is the longest that preemption is off: not for more than 4 KiB, where
+ * pages are larger, also if the file grows after the caller has seen its size.
  *
  * Return: How many bytes were copied, 0 if the caller has to read in another
  * way.
@@ -3054,8 +3055,8 @@ noinline size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
 	pagefault_disable();
 	copied = copy_folio_to_iter(folio, offset_in_folio(folio, pos),
 				    min_t(loff_t, isize - pos,
-					  min(iov_iter_count(iter),
-					      PAGE_SIZE - offset_in_page(pos))),
+					  min3(iov_iter_count(iter), SZ_4K,
+					       PAGE_SIZE - offset_in_page(pos))),
 				    iter);
 	pagefault_enable();
 
@@ -3103,6 +3104,7 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 	struct folio_batch fbatch;
 	int i, error = 0;
 	bool writably_mapped;
+	bool guard = true;
 	loff_t isize, end_offset;
 	loff_t last_pos = ra->prev_pos;
 
@@ -3132,8 +3134,8 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 			break;
 
 		/* Preemption is off meanwhile, so not for larger pages */
-		if (min_t(loff_t, iov_iter_count(iter), isize - iocb->ki_pos) <=
-		    SZ_4K) {
+		if (guard && min_t(loff_t, iov_iter_count(iter),
+				   isize - iocb->ki_pos) <= SZ_4K) {
 			size_t copied = filemap_read_guarded(mapping,
 							     iocb->ki_pos,
 							     last_pos - 1, iter);
@@ -3145,8 +3147,12 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 				already_read += copied;
 				iocb->ki_pos += copied;
 				last_pos = iocb->ki_pos;
+				if (!iov_iter_count(iter))
+					break;
 				/* The copy may have seen a later size. */
 				isize = i_size_read(inode);
+				/* Within a page: memory of the user was missing */
+				guard = !offset_in_page(iocb->ki_pos);
 				continue;
 			}
 		}

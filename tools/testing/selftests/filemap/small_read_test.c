@@ -22,6 +22,7 @@
 #define _FILE_OFFSET_BITS 64
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <linux/mman.h>
 #include <pthread.h>
 #include <sched.h>
@@ -33,13 +34,13 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../kselftest_harness.h"
 
-#define VMSTAT			"/proc/vmstat"
+#define SMAPS			"/proc/self/smaps_rollup"
 #define WORD			sizeof(uint64_t)
 #define SECRET			0x2153454352455421ull
 /* A multiple of the page size; a huge page has to fit in half of it. */
@@ -81,30 +82,24 @@ static uint64_t word_at(size_t pos, uint32_t generation)
 static bool write_file(const char *path, const char *val)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool ok;
+	bool ok = fd >= 0 && write(fd, val, strlen(val)) == (ssize_t)strlen(val);
 
-	ok = fd >= 0 && write(fd, val, strlen(val)) == (ssize_t)strlen(val);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return ok;
 }
 
-/* The number in a file of /proc or /sys, behind @key if there is one; or 0 */
+/* The number in a file of /proc or /sys, on the line that begins with @key; or 0 */
 static unsigned long number(const char *path, const char *key)
 {
-	unsigned long val, ret = 0;
-	char word[64];
-	FILE *f;
+	FILE *f = fopen(path, "re");
+	unsigned long ret = 0;
+	char line[256];
 
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	if (!key && fscanf(f, "%lu", &val) == 1)
-		ret = val;
-	while (key && fscanf(f, "%63s %lu", word, &val) == 2)
-		if (!strcmp(word, key))
-			ret = val;
-	fclose(f);
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, strlen(key)))
+			ret = strtoul(line + strlen(key), NULL, 10);
+	if (f)
+		fclose(f);
 	return ret;
 }
 
@@ -155,13 +150,9 @@ static void mount_one(struct fs *fs)
 
 static void undo_mounts(void)
 {
-	int i;
-
 	/* Children may exit, too. */
 	if (getpid() != main_pid)
 		return;
-	for (i = 0; i < NR_FS; i++)
-		umount2(fs_table[i].dir, MNT_DETACH);
 	umount2(work_dir, MNT_DETACH);
 	rmdir(work_dir);
 }
@@ -178,12 +169,11 @@ static void prepare_mounts(void)
 	else if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 		 mount("tmpfs", work_dir, "tmpfs", 0, "size=400m,huge=never"))
 		why = "mounting takes root";
-	for (i = 0; i < NR_FS; i++) {
+	for (i = 0; i < NR_FS; i++)
 		if (why)
 			snprintf(fs_table[i].why, sizeof(fs_table[i].why), "%s", why);
 		else
 			mount_one(&fs_table[i]);
-	}
 	atexit(undo_mounts);
 }
 
@@ -345,17 +335,33 @@ static void pick(struct race *race, size_t from, size_t *pos, size_t *len)
 
 static size_t nr_cached(struct race *race, size_t pos, size_t len)
 {
+	void *map = mmap(NULL, len, PROT_READ, MAP_SHARED, race->map_fd, pos);
 	unsigned char vec[MAX_FILE / 4096];
 	size_t i, nr = 0;
-	void *map;
 
-	map = mmap(NULL, len, PROT_READ, MAP_SHARED, race->map_fd, pos);
 	if (map == MAP_FAILED)
 		return 0;
 	if (!mincore(map, len, vec))
 		for (i = 0; i < len / psz; i++)
 			nr += vec[i] & 1;
 	munmap(map, len);
+	return nr;
+}
+
+/* How many pages are in another frame than @pagemap says, which is made that of now */
+static long moved(const char *map, size_t len, uint64_t *pagemap)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	size_t i, size = len / psz * WORD;
+	uint64_t now[SPAN / 4096];
+	long nr = 0;
+
+	if (pread(fd, now, size, (uintptr_t)map / psz * WORD) == (ssize_t)size) {
+		for (i = 0; i < len / psz; i++)
+			nr += now[i] & pagemap[i] & 1ULL << 63 && (now[i] ^ pagemap[i]) << 9;
+		memcpy(pagemap, now, size);
+	}
+	close(fd);
 	return nr;
 }
 
@@ -383,11 +389,9 @@ static long round_truncate(struct race *race)
 
 static long round_dontneed(struct race *race)
 {
-	size_t pos, len, before;
-
 	/* All of a folio, or it stays. */
-	pos = rnd(&race->seed) % (race->size / SPAN) * SPAN;
-	len = SPAN;
+	size_t pos = rnd(&race->seed) % (race->size / SPAN) * SPAN, len = SPAN, before;
+
 	fdatasync(race->fd);
 	before = nr_cached(race, pos, len);
 	errno = posix_fadvise(race->fd, pos, len, POSIX_FADV_DONTNEED);
@@ -401,35 +405,33 @@ static long round_dontneed(struct race *race)
 /* Have it reclaimed: dropped, or on tmpfs swapped out. */
 static long round_pageout(struct race *race)
 {
-	unsigned long before = number(VMSTAT, "pswpout");
-	size_t pos, len, i;
+	long nr, swapped;
+	size_t pos, len;
 	char *map;
-	long nr;
 
 	pick(race, 0, &pos, &len);
 	fdatasync(race->fd);
-	map = mmap(NULL, len, PROT_READ, MAP_SHARED, race->map_fd, pos);
+	map = mmap(NULL, len, PROT_READ, MAP_SHARED | MAP_POPULATE, race->map_fd, pos);
 	if (map == MAP_FAILED)
 		return -1;
-	for (i = 0; i < len; i += psz)
-		(void)LOAD(map + i);
 	nr = nr_cached(race, pos, len);
-	if (madvise(map, len, MADV_PAGEOUT)) {
-		munmap(map, len);
+	swapped = number(SMAPS, "Swap:");
+	if (madvise(map, len, MADV_PAGEOUT))
 		return -1;
-	}
 	nr -= min(nr, nr_cached(race, pos, len));
+	/* What has left the file for swap may still be in memory. */
+	swapped = number(SMAPS, "Swap:") - swapped;
 	munmap(map, len);
 	reuse(race, len);
-	return nr + number(VMSTAT, "pswpout") - before;
+	return nr + (swapped > 0);
 }
 
 /* To the other node and back, or where there is one node, wherever there is room */
 static long round_migrate(struct race *race)
 {
 	int nodes[SPAN / 4096], status[SPAN / 4096];
+	uint64_t pagemap[SPAN / 4096] = {};
 	void *pages[SPAN / 4096];
-	unsigned long before = number(VMSTAT, "pgmigrate_success");
 	size_t pos, len, i;
 	char *map;
 	long nr;
@@ -442,12 +444,12 @@ static long round_migrate(struct race *race)
 		pages[i] = map + i * psz;
 		nodes[i] = race->rounds / 2 % 2;
 	}
-	/* MPOL_MF_MOVE.  The status of pages that were there already is the same. */
-	syscall(__NR_move_pages, 0, len / psz, pages, nodes, status, 1 << 1);
-	munmap(map, len);
-	nr = number(VMSTAT, "pgmigrate_success") - before;
+	moved(map, len, pagemap);
+	syscall(__NR_move_pages, 0, len / psz, pages, nodes, status, MPOL_MF_MOVE);
+	nr = moved(map, len, pagemap);
 	if (!nr && write_file("/proc/sys/vm/compact_memory", "1"))
-		nr = number(VMSTAT, "pgmigrate_success") - before;
+		nr = moved(map, len, pagemap);
+	munmap(map, len);
 	reuse(race, len);
 	return nr;
 }
@@ -459,67 +461,66 @@ static char *map_pmd(struct race *race, size_t pos, char **area)
 
 	*area = mmap(NULL, 2 * pmd_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (*area == MAP_FAILED)
-		return NULL;
+		return MAP_FAILED;
 	map = (char *)(((uintptr_t)*area + pmd_size - 1) & ~(pmd_size - 1));
 	return mmap(map, pmd_size, PROT_READ, MAP_SHARED | MAP_FIXED, race->map_fd, pos);
+}
+
+/* Is there a huge folio in the second half?  It would be mapped as one. */
+static bool is_huge(struct race *race, bool collapse)
+{
+	char *area, *map = map_pmd(race, race->size / 2, &area);
+	bool huge;
+
+	if (map == MAP_FAILED)
+		return false;
+	if (collapse)
+		madvise(map, pmd_size, MADV_COLLAPSE);
+	(void)LOAD(map);
+	huge = number(SMAPS, "ShmemPmdMapped:");
+	munmap(area, 2 * pmd_size);
+	return huge;
 }
 
 /* Small folios of the second half become a huge one, and that small ones again. */
 static long round_collapse(struct race *race)
 {
-	unsigned long before = number(VMSTAT, "thp_collapse_alloc");
+	bool took = !is_huge(race, false) && is_huge(race, true);
 	size_t half = race->size / 2;
-	char *map, *area;
-	long nr = 0;
 
-	map = map_pmd(race, half, &area);
-	if (!map)
-		return -1;
-	/* It succeeds, too, if there is a huge folio already. */
-	if (!madvise(map, pmd_size, MADV_COLLAPSE))
-		nr = number(VMSTAT, "thp_collapse_alloc") - before;
-	munmap(area, 2 * pmd_size);
 	reuse(race, pmd_size);
 	begin_change(race);
-	if (fallocate(race->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, half, SPAN))
+	if (fallocate(race->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, half, SPAN) ||
+	    !end_change(race, half, half))
 		return -1;
-	if (!end_change(race, half, half))
-		return -1;
-	return nr;
+	return took;
 }
 
 /* What huge=always has made is split, into folios of some size. */
 static long round_split(struct race *race)
 {
-	unsigned long before = number(VMSTAT, "thp_split_page");
 	static const int orders[] = { 0, 0, 2, 4 };
 	size_t half = race->size / 2;
 	char file[192], cmd[512];
+	bool took;
 
 	begin_change(race);
-	if (fallocate(race->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, half, half))
-		return -1;
-	if (!end_change(race, half, half))
+	if (fallocate(race->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, half, half) ||
+	    !end_change(race, half, half))
 		return -1;
 	snprintf(file, sizeof(file), "%s/split_huge_pages", fs_table[DEBUGFS].dir);
 	snprintf(cmd, sizeof(cmd), "%s,0x%zx,0x%zx,%d", race->path, half / psz, race->size / psz,
 		 orders[rnd(&race->seed) % ARRAY_SIZE(orders)]);
+	took = is_huge(race, false);
 	/* Folios that are in use are not split, that is fine. */
 	write_file(file, cmd);
+	took &= !is_huge(race, false);
 	reuse(race, SPAN);
-	return number(VMSTAT, "thp_split_page") - before;
+	return took;
 }
 
-FIXTURE(small_read)
-{
-	struct race race;
-};
-
-FIXTURE_VARIANT(small_read)
-{
-	enum fs_id fs;
-};
-
+FIXTURE(small_read) { struct race race; };
+FIXTURE_VARIANT(small_read) { enum fs_id fs; };
 FIXTURE_VARIANT_ADD(small_read, tmpfs) { .fs = TMPFS };
 FIXTURE_VARIANT_ADD(small_read, tmpfs_huge) { .fs = TMPFS_HUGE };
 FIXTURE_VARIANT_ADD(small_read, ext4) { .fs = EXT4 };
@@ -749,6 +750,7 @@ TEST_F(small_read, no_reference)
 {
 	static const size_t asked[] = { 1, 64, 100, 128, 4096 };
 	const int nr = 100;
+	struct utsname os = {};
 	char path[256], buf[128];
 	size_t i, size = 100;
 	cpu_set_t one;
@@ -758,6 +760,8 @@ TEST_F(small_read, no_reference)
 	snprintf(path, sizeof(path), "%s/events/page_ref/enable", fs_table[TRACEFS].dir);
 	if (fs_table[TRACEFS].why[0] || access(path, W_OK))
 		SKIP(return, "no page_ref tracepoints: needs CONFIG_DEBUG_PAGE_REF");
+	if (!uname(&os) && strstr(os.version, "PREEMPT_RT") && sizeof(long) == 4)
+		SKIP(return, "with PREEMPT_RT, what is in highmem is read with a reference");
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
 	sched_setaffinity(0, sizeof(one), &one);
@@ -788,7 +792,7 @@ int main(int argc, char **argv)
 	const char *env = getenv("SMALL_READ_SECONDS");
 
 	psz = sysconf(_SC_PAGESIZE);
-	pmd_size = number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", NULL);
+	pmd_size = number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "");
 	if (env)
 		seconds = strtoul(env, NULL, 10);
 	prepare_mounts();

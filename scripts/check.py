@@ -4,7 +4,7 @@
 
 `make check` is what an engineer runs before a commit, of the reference base:
 the tooling's own tests; the series apply, each alone and all of them one on the
-other, on every base; lint; the tests under User-Mode Linux with lockdep and
+other, on every base, and the patches beside them; lint; the tests under User-Mode Linux with lockdep and
 KASAN, and a short list of other people's; a short list of ours in QEMU, on x86-64
 with both; touched objects of the final tree.  What takes long and passed is
 remembered by what it was made from.  Of a topic that another replaces, the series
@@ -50,7 +50,7 @@ from locks import room_for_builds
 from model import GUESTS, ROOT, Base, Topic, bases, chosen_topics, replaced, topics
 from process import Failure, say, sha256
 from qemu import accelerator
-from tree import apply
+from tree import apply, variant, variants, with_benchmark
 from watch import run_directory
 
 from results import fresh, fresh_suites, newest, newest_suites
@@ -327,6 +327,21 @@ def applied(base: Base, chosen: list[Topic], repo: Path, before: str) -> Iterato
             yield from shown([Result(name, FAILED, str(err))])
 
 
+def beside(base: Base, topic: Topic, repo: Path, before: str) -> Iterator[Result]:
+    """Whether the patches of variants() of @topic apply: to its series, or to the base
+    if they are measured instead of it."""
+    for patch in sorted(variants(topic, base).glob("*.patch")):
+        name = f"{before}{topic.name}: variants/{base.name}/{patch.name} applies"
+        try:
+            if patch.stem == "time":
+                with_benchmark(repo, apply(repo, base, [topic]), patch)
+            else:
+                variant(repo, base, topic, patch.stem, instead=patch.stem in topic.instead)
+            yield from shown([Result(name, PASSED)])
+        except Failure as err:
+            yield from shown([Result(name, FAILED, str(err))])
+
+
 def measured(base: Base, repo: Path, chosen: list[Topic]) -> Iterator[Result]:
     """Whether the newest figures of each topic of @chosen, and what suites did,
     are of the series as they are, a skip where they are not, since that takes
@@ -362,6 +377,8 @@ def quick(base: Base, what: Run) -> Iterator[Result]:
     before = "" if base.name == what.about else f"{base.name}: "
     results = [result for stack in (chosen, *([topic] for topic in apart))
                for result in applied(base, stack, repo, before)]
+    if all(result.verdict == PASSED for result in results):
+        results += [result for topic in (*chosen, *apart) for result in beside(base, topic, repo, before)]
     yield from results
     if any(result.verdict == FAILED for result in results) or base.name != what.about:
         return

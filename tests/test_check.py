@@ -15,6 +15,7 @@ import watch
 import model
 import process
 import suites
+import tree
 from ktap import FAILED, PASSED, SKIPPED, Result
 from report import MARKS
 
@@ -83,6 +84,27 @@ class Check(KernelCase):
         for words in ("ok - alpha: git am\n", "ok - v1: alpha: git am\n", "ok - v1: beta: git am\n",
                       "ok - v1: alpha+beta: git am\n", "\n11 passed, 0 failed, 0 skipped"):
             self.assertIn(words, text)
+
+    def test_beside(self):
+        """A patch beside a series has to apply to it, or to the base if it is measured
+        instead of the series, and one that takes the time with what takes it."""
+        self.kept("alpha", self.base)
+        for name in ("knockout", "rival", "time"):
+            put(self.root / f"patches/alpha/variants/v0/{name}.patch", "")
+        path = self.root / "patches/alpha/series.toml"
+        put(path, path.read_text().replace('[base."v0"]\n', '[base."v0"]\ninstead = ["rival"]\n'))
+        variant = mock.Mock(side_effect=lambda _repo, _base, _topic, name, instead: stop(name) if instead else "")
+
+        def stop(name: str) -> None:
+            raise process.Failure(f"{name}.patch does not apply")
+
+        with (mock.patch.object(tree, "ROOT", self.root), mock.patch.object(check, "variant", variant),
+              mock.patch.object(check, "with_benchmark") as timed):
+            status, lines = self.check()
+        self.assertEqual((status, timed.call_count), (1, 1))
+        for words in ("ok - alpha: variants/v0/knockout.patch applies", "ok - alpha: variants/v0/time.patch applies",
+                      "not ok - alpha: variants/v0/rival.patch applies # rival.patch does not apply"):
+            self.assertIn(words, lines)
 
     def test_other_base(self):
         """A base that is named is checked as the reference is; where it has no

@@ -3004,9 +3004,10 @@ noinline size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
 	struct folio_guard *guard;
 	bool activate = false;
 	struct folio *folio;
-	size_t copied = 0;
+	size_t bytes, copied = 0;
 	int bit, set = -1;
 	loff_t isize;
+	void *from;
 
 	/* On arm, mapping highmem takes locks, which sleep there. */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT) && IS_ENABLED(CONFIG_HIGHMEM))
@@ -3052,13 +3053,13 @@ noinline size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
 	if (pos >= isize)
 		goto clear;
 
+	bytes = min3(iov_iter_count(iter), SZ_4K, PAGE_SIZE - offset_in_page(pos));
+	/* copy_folio_to_iter() would go on after a short copy, and fault again. */
+	from = kmap_local_folio(folio, offset_in_folio(folio, pos));
 	pagefault_disable();
-	copied = copy_folio_to_iter(folio, offset_in_folio(folio, pos),
-				    min_t(loff_t, isize - pos,
-					  min3(iov_iter_count(iter), SZ_4K,
-					       PAGE_SIZE - offset_in_page(pos))),
-				    iter);
+	copied = _copy_to_iter(from, min_t(loff_t, bytes, isize - pos), iter);
 	pagefault_enable();
+	kunmap_local(from);
 
 	/* Else the caller does, who reads with a reference. */
 	if (copied && !pos_same_folio(pos, prev, folio) &&

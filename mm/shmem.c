@@ -3327,7 +3327,6 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	struct address_space *mapping = inode->i_mapping;
 	pgoff_t index;
 	unsigned long offset;
-	bool guard = true;
 	int error = 0;
 	ssize_t retval = 0;
 
@@ -3342,8 +3341,7 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		if (unlikely(iocb->ki_pos >= i_size))
 			break;
 
-		if (guard && min_t(loff_t, to->count,
-				   i_size - iocb->ki_pos) <= SZ_4K) {
+		if (min_t(loff_t, to->count, i_size - iocb->ki_pos) <= SZ_4K) {
 			ret = filemap_read_guarded(mapping, iocb->ki_pos,
 						   iocb->ki_pos - 1, to);
 			if (ret) {
@@ -3351,10 +3349,11 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 				iocb->ki_pos += ret;
 				if (!iov_iter_count(to))
 					break;
-				/* Within a page: memory of the user was missing */
-				guard = !offset_in_page(iocb->ki_pos);
 				cond_resched();
-				continue;
+				/* Else memory of the user was missing: fault it in */
+				if (!offset_in_page(iocb->ki_pos) ||
+				    iocb->ki_pos >= i_size)
+					continue;
 			}
 		}
 

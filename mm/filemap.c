@@ -3152,8 +3152,12 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 					break;
 				/* The copy may have seen a later size. */
 				isize = i_size_read(inode);
-				/* Within a page: memory of the user was missing */
-				guard = !offset_in_page(iocb->ki_pos);
+				/*
+				 * Within a page, if there is more, memory of the
+				 * user was missing: fault it in.
+				 */
+				guard = !offset_in_page(iocb->ki_pos) &&
+					!fatal_signal_pending(current);
 				continue;
 			}
 		}

@@ -3350,7 +3350,7 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 				if (!iov_iter_count(to))
 					break;
 				cond_resched();
-				/* Else memory of the user was missing: fault it in */
+				/* Else memory of the user was missing: fault it in. */
 				if (!offset_in_page(iocb->ki_pos) ||
 				    iocb->ki_pos >= i_size)
 					continue;

@@ -20,23 +20,14 @@
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <linux/mman.h>
 #include <pthread.h>
-#include <sched.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "../kselftest_harness.h"
 
@@ -675,23 +666,32 @@ TEST_F_TIMEOUT(small_read, end_of_file, TIMEOUT)
 /* Read into memory that is not there yet, or ends before all has been copied. */
 TEST_F(small_read, faults)
 {
-	char want[256], *map;
-	size_t i, room;
+	char want[256], *map, *at;
+	size_t i, n, room;
 	ssize_t ret;
 
-	map = mmap(NULL, 2 * psz, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	map = mmap(NULL, 4 * psz, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, map);
 	ASSERT_EQ(0, munmap(map + psz, psz));
 	ASSERT_EQ((ssize_t)sizeof(want), pread(self->race.fd, want, sizeof(want), 11));
 	for (i = 0; lengths[i] <= sizeof(want); i++) {
-		for (room = 0; room <= lengths[i]; room++) {
-			ASSERT_EQ(0, madvise(map, psz, MADV_DONTNEED));
+		for (n = 0; n < 2 * lengths[i] + 2; n++) {
+			room = n / 2;
+			/* There, or gone */
+			memset(map, 0, psz);
+			if (n % 2)
+				ASSERT_EQ(0, madvise(map, psz, MADV_DONTNEED));
 			ret = pread(self->race.fd, map + psz - room, lengths[i], 11);
 			/* Not every architecture copies up to the last byte. */
-			ASSERT_TRUE(ret < 0 ? errno == EFAULT : ret <= (ssize_t)room);
+			ASSERT_TRUE(ret < 0 ? errno == EFAULT : ret > 0 && ret <= (ssize_t)room);
 			ASSERT_TRUE(room < lengths[i] || ret == (ssize_t)room);
 			ASSERT_EQ(0, memcmp(map + psz - room, want, ret > 0 ? ret : 0));
 		}
+		at = map + 3 * psz - lengths[i] / 2;
+		ASSERT_EQ(0, madvise(map + 2 * psz, 2 * psz, MADV_DONTNEED));
+		map[2 * psz] = 0;	/* The first half is there. */
+		ASSERT_EQ((ssize_t)lengths[i], pread(self->race.fd, at, lengths[i], 11));
+		ASSERT_EQ(0, memcmp(at, want, lengths[i]));
 	}
 }
 

@@ -2351,17 +2351,17 @@ enum { NR_SMALL = 256, SMALL = 100 };
 
 struct small_writer {
 	struct io io;
-	const bool *go;
+	int gate;	/* A pipe that is closed when they may go on */
 	bool writes;
 };
 
 static void *small_writer(void *arg)
 {
 	struct small_writer *w = arg;
+	char none;
 
 	__atomic_store_n(&w->io.tid, (pid_t)syscall(__NR_gettid), __ATOMIC_RELEASE);
-	while (!__atomic_load_n(w->go, __ATOMIC_ACQUIRE))
-		pause_ms(10);
+	(void)!read(w->gate, &none, 1);
 	__atomic_store_n(&w->writes, true, __ATOMIC_RELEASE);
 	w->io.ret = write(w->io.fd, w->io.buf, SMALL);
 	__atomic_store_n(&w->io.done, true, __ATOMIC_RELEASE);
@@ -2379,13 +2379,13 @@ TEST_F_TIMEOUT(pipe, memcg_small_writers, LONG_TIMEOUT)
 	unsigned char small[SMALL], *buf;
 	struct iovec iov = { .iov_len = DEF_SLOTS * psz };
 	long before, grown;
-	bool go = false;
-	int i;
+	int gate[2], i;
 
 	if (!variant->child_memcg)
 		SKIP(return, "needs a memory cgroup of its own");
 
 	pin_to_cpu();
+	ASSERT_EQ(0, pipe(gate));
 	set_slots(_metadata, self->p[1], DEF_SLOTS);
 	buf = aligned_alloc(psz, DEF_SLOTS * psz);
 	ASSERT_NE(NULL, buf);
@@ -2395,7 +2395,8 @@ TEST_F_TIMEOUT(pipe, memcg_small_writers, LONG_TIMEOUT)
 	for (i = 0; i < NR_SMALL; i++) {
 		struct small_writer *w = &writers[i];
 
-		*w = (struct small_writer){ .io = { .fd = self->p[1], .buf = small }, .go = &go };
+		*w = (struct small_writer){ .io = { .fd = self->p[1], .buf = small },
+					    .gate = gate[0] };
 		ASSERT_EQ(0, pthread_create(&w->io.thread, NULL, small_writer, w));
 		ASSERT_TRUE(WAIT_FOR(io_sleeps(&w->io)));
 	}
@@ -2405,7 +2406,7 @@ TEST_F_TIMEOUT(pipe, memcg_small_writers, LONG_TIMEOUT)
 	ASSERT_EQ(DEF_SLOTS * psz, vmsplice(self->p[1], &iov, 1, 0));
 	before = memcg_current(_metadata, self->child.memcg);
 
-	__atomic_store_n(&go, true, __ATOMIC_RELEASE);
+	close(gate[1]);
 	for (i = 0; i < NR_SMALL; i++)
 		ASSERT_TRUE(WAIT_FOR(__atomic_load_n(&writers[i].writes, __ATOMIC_ACQUIRE) &&
 				     io_sleeps(&writers[i].io)));

@@ -16,7 +16,6 @@
 #include <linux/loop.h>
 #include <linux/mman.h>
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -28,7 +27,6 @@
 #include <sys/swap.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
 
 #include "../kselftest_harness.h"
 
@@ -36,7 +34,6 @@
 #define SWAP_SIZE	(512 * psz)
 #define size_of(node)	((node) == SWAP ? SWAP_SIZE : NR_PAGES * psz)
 #define MAX_WRITE	(128U << 10)
-#define VMSTAT		"/proc/vmstat"
 #define PATIENCE_MS	10000		/* until what ought to happen does not */
 #define QUIET_MS	100		/* who sleeps for as long waits */
 #define TIMEOUT		240		/* seconds for a test: emulation is slow */
@@ -537,9 +534,10 @@ static bool begin(struct __test_metadata *_metadata, struct how as, bool vma_loc
 {
 	if (no_fuse || (as.swap && no_swap))
 		SKIP(return false, "%s", no_fuse ?: no_swap);
-	if (vma_locks && counted(AT_FDCWD, VMSTAT, "vma_lock_success") < 0)
+	if (vma_locks && counted(AT_FDCWD, "/proc/vmstat", "vma_lock_success") < 0)
 		SKIP(return false, "there is no CONFIG_PER_VMA_LOCK_STATS");
 	how = as;
+	release_all();
 	memset(actors, 0, psz);
 	testee = fork();
 	if (!testee)
@@ -559,21 +557,12 @@ static bool ended(void)
 	return ms < PATIENCE_MS;
 }
 
-/* Nobody has a reference to what was waited for: neither the file nor the group has memory */
-static bool all_dropped(void)
-{
-	int ms = 0;
-
-	while (how.swap && counted(group_fd, "memory.stat", "active_anon") && ++ms < PATIENCE_MS)
-		usleep(1000);
-	return ms < PATIENCE_MS && drop_file(DATA);
-}
-
+/* After a test, nobody waits, and the reference to a page of the file is gone */
 static void end(struct __test_metadata *_metadata)
 {
 	release_all();
 	ASSERT_TRUE(ended());
-	EXPECT_TRUE(all_dropped());
+	ASSERT_TRUE(drop_file(DATA));
 }
 
 static void stick(struct __test_metadata *_metadata, struct policy *p)
@@ -674,7 +663,7 @@ TEST_F_TIMEOUT(fault, killed, TIMEOUT)
 	ASSERT_TRUE(waits(SECOND));
 	EXPECT_TRUE(ended() && load(&p->held));
 	release(p - policy, 0);
-	EXPECT_TRUE(all_dropped());
+	EXPECT_TRUE(drop_file(DATA));
 }
 
 static const struct how random_file = { .advice = MADV_RANDOM };
@@ -715,14 +704,14 @@ TEST_F_TIMEOUT(one, second_attempt_waits, TIMEOUT)
 		if (!lose_page(SECOND, 2) || (last && !lose_page(WRITER, 3)))
 			SKIP(return, "the page is mapped before it can be taken");
 		go(CHANGER, change, all[i]);
-		EXPECT_TRUE(last ? waits(CHANGER) : comes(&actors[CHANGER].done)) {
+		ASSERT_TRUE(last ? waits(CHANGER) : comes(&actors[CHANGER].done)) {
 			TH_LOG("change %u", i);
 		}
-		EXPECT_EQ(0, load(&actors[VICTIM].done));
+		ASSERT_EQ(0, load(&actors[VICTIM].done));
 		release(DATA, 0);
 		ASSERT_TRUE(comes(&actors[VICTIM].done) && comes(&actors[CHANGER].done));
-		EXPECT_EQ(0, actors[VICTIM].sig);
-		EXPECT_EQ(word(0), actors[VICTIM].seen);
+		ASSERT_EQ(0, actors[VICTIM].sig);
+		ASSERT_EQ(word(0), actors[VICTIM].seen);
 		end(_metadata);
 	}
 }
@@ -778,10 +767,10 @@ TEST_F_TIMEOUT(one, reused, TIMEOUT)
 	ASSERT_EQ(0, stay_on_cpu());
 	if (!begin(_metadata, shared_swap, false))
 		return;
-	before = counted(AT_FDCWD, VMSTAT, "pgreuse");
+	before = counted(AT_FDCWD, "/proc/vmstat", "pgreuse");
 	go(VICTIM, touch, NR_PAGES);
 	EXPECT_TRUE(comes(&actors[VICTIM].done) && !actors[VICTIM].err);
-	EXPECT_LT(NR_PAGES / 2, counted(AT_FDCWD, VMSTAT, "pgreuse") - before);
+	EXPECT_LT(NR_PAGES / 2, counted(AT_FDCWD, "/proc/vmstat", "pgreuse") - before);
 	end(_metadata);
 }
 

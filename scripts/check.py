@@ -4,11 +4,11 @@
 
 `make check` is what an engineer runs before a commit, of the reference base:
 the tooling's own tests; the series apply, each alone and all of them one on the
-other, on every base, and the patches beside them; lint; the tests under User-Mode Linux with lockdep and
-KASAN, and a short list of other people's; a short list of ours in QEMU, on x86-64
-with both; touched objects of the final tree.  What takes long and passed is
-remembered by what it was made from.  Of a topic that another replaces, the series
-applies, and lint; its guests are booted by `make check-full`.
+other, on every base, and the patches beside them; lint; the tests under User-Mode
+Linux with lockdep and KASAN, and a short list of other people's; a short list of
+ours in QEMU, on x86-64 with both; touched objects of the final tree.  What takes
+long and passed is remembered by what it was made from.  Of a topic that another
+replaces, the series applies, and lint; its guests are booted by `make check-full`.
 
 `make check-full` (--full) adds, on every base: each patch's objects, litmus
 tests, all tests on the trace and the debug kernel and on arm64, the tracing

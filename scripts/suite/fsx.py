@@ -37,12 +37,10 @@ RUNS = (("", OPERATIONS, SYSTEMS, 1800, NO_MAPPED_WRITES),
         ("short-", SHORT_OPERATIONS, SYSTEMS, 60, NO_MAPPED_WRITES),
         (MAPPED, 20_000, ("ext4",), 300, ""))
 SETUP = """
-export PATH=$PATH:/usr/sbin:/sbin
-mkdir /tmp/tmpfs /tmp/ext4 /tmp/xfs
+mkdir /tmp/tmpfs
 mount -t tmpfs tmpfs /tmp/tmpfs
 for system in ext4 xfs; do
-	truncate -s 512M /tmp/$system.img
-	mkfs.$system -q /tmp/$system.img > $system.log 2>&1 && mount -o loop /tmp/$system.img /tmp/$system
+	on_loop $system 512M /tmp/$system > $system.log 2>&1
 done
 dropping() {
 	while echo 1 > /proc/sys/vm/drop_caches; do sleep 0.5; done &

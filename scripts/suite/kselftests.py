@@ -29,11 +29,8 @@ SECONDS = 300
 # khugepaged moves maps to just below 1 GB, where the heap of a program that is not
 # position-independent may be: now and then it died of what it had done to its own.
 SETUP = """
-export PATH=$PATH:/usr/sbin:/sbin
 echo 1 > /proc/sys/kernel/randomize_va_space
-mkdir /tmp/disk
-truncate -s 512M /tmp/disk.img
-mkfs.ext4 -q /tmp/disk.img && mount -o loop /tmp/disk.img /tmp/disk
+on_loop ext4 512M /tmp/disk
 """
 # How the harness and the runner say that a test failed; without its number.
 NOT_OK = re.compile(r"^(?:# )*not ok \d+ (.*)$", re.M)

@@ -46,7 +46,7 @@ SLOWER = 3
 # So long a test runs that would go on for minutes.
 RUNTIME = 0.1
 SETUP = f"""
-export LTPROOT=$SUITE PATH=$PATH:/usr/sbin:/sbin:$SUITE/testcases/bin TMPDIR=$WORK LTP_TIMEOUT_MUL={SLOWER}
+export LTPROOT=$SUITE PATH=$PATH:$SUITE/testcases/bin TMPDIR=$WORK LTP_TIMEOUT_MUL={SLOWER}
 export LTP_RUNTIME_MUL={RUNTIME} LTP_COLORIZE_OUTPUT=n KCONFIG_PATH=$SUITE/../kernel.config LTP_SINGLE_FS_TYPE=ext4
 """
 

@@ -5,7 +5,14 @@
 # end in seconds.  The kernel's log says as well which of them runs.
 export HERE=$PWD SUITE=$PWD/kselftest WORK=/tmp/work
 mkdir -p out "$WORK"
+export PATH=$PATH:/usr/sbin:/sbin
 echo on > /proc/sys/kernel/printk_devkmsg
+# A file system of type $1 and size $2 in the file $3.img, at the directory $3.
+on_loop() {
+	mkdir "$3"
+	truncate -s "$2" "$3.img"
+	"mkfs.$1" -q "$3.img" && mount -o loop "$3.img" "$3"
+}
 program() {
 	local begin=$EPOCHREALTIME status
 	echo "$1" >> began

@@ -28,7 +28,7 @@ NOT_RUN = re.compile(r"^generic/\d+.*\[not run\] *(?P<why>.*)$", re.M)
 WRONG = re.compile(r"^generic/\d+.*(?P<why>\[failed.*?\]|- output mismatch|_check_\w+:.*)", re.M)
 # The file systems of each test are made anew.
 SETUP = """
-export PATH=$PATH:/usr/sbin:/sbin RESULT_BASE=/tmp/results TEST_DIR=/tmp/test SCRATCH_MNT=/tmp/scratch
+export RESULT_BASE=/tmp/results TEST_DIR=/tmp/test SCRATCH_MNT=/tmp/scratch
 # No guest has udev, so dmsetup makes the nodes of its devices.
 export DM_DISABLE_UDEV=1
 mkdir "$RESULT_BASE" "$TEST_DIR" "$SCRATCH_MNT"

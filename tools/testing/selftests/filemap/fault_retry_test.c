@@ -7,8 +7,8 @@
  * the testee, has threads that do one thing each when they are told to.  What is tested is not how
  * long something takes, but whether it is done before the device answers or others unlock.
  *
- * Nobody can get stuck for good: neither the server nor who runs the test needs the device,
- * or a lock of the testee.  At the end, the server is killed, and what waits for it fails.
+ * Nobody gets stuck for good: neither the server nor who runs the test needs the device or a lock
+ * of the testee.  At the end, swap is turned off, and the server killed: what waits for it fails.
  * This takes root.  Others may be swapped out to the device, too, where memory is scarce.
  */
 #include <fcntl.h>
@@ -34,13 +34,19 @@
 #define SWAP_SIZE	(512 * psz)
 #define size_of(node)	((node) == SWAP ? SWAP_SIZE : NR_PAGES * psz)
 #define MAX_WRITE	(128U << 10)
-#define PATIENCE_MS	10000		/* until what ought to happen does not */
+#define PATIENCE_MS	30000		/* until what ought to happen does not */
 #define QUIET_MS	100		/* who sleeps for as long waits */
 #define TIMEOUT		240		/* seconds for a test: emulation is slow */
 #define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
 #define RW		(PROT_READ | PROT_WRITE)
 #define load(p)		__atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define store(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define comes(p)	until(load(p))
+#define until(cond)					\
+({	time_t end_ = time(NULL) + PATIENCE_MS / 1000;	\
+	while (!(cond) && time(NULL) < end_)		\
+		usleep(1000);				\
+	time(NULL) < end_; })
 
 enum node { DATA = FUSE_ROOT_ID + 1, BLOCK, SWAP, NR_NODES };
 static const char *const names[NR_NODES] = { [DATA] = "data", [BLOCK] = "block", [SWAP] = "swap" };
@@ -55,7 +61,7 @@ static struct policy {
 
 static size_t psz;
 static int fuse_fd, release_fd, cluster_fd, group_fd;
-static pid_t main_pid, server, testee;
+static pid_t main_pid, server, tester, testee;
 static char dir[32] = "/tmp/fault_retry.XXXXXX", group[32] = "cgroup/fault_retry.XXXXXX";
 static char swap_dev[32], cluster[8];
 static const char *no_fuse, *no_swap;
@@ -181,8 +187,7 @@ static void release(enum node node, int hold)
 {
 	store(&policy[node].fail, 0);
 	store(&policy[node].hold, hold);
-	if (eventfd_write(release_fd, 1))
-		kill(server, SIGKILL);
+	eventfd_write(release_fd, 1);
 }
 
 /* After a test, also one that has failed */
@@ -265,20 +270,26 @@ static const char *make_device(void)
 	cluster_fd = open("/proc/sys/vm/page-cluster", O_RDWR | O_CLOEXEC);
 	if (pread(cluster_fd, cluster, 7, 0) <= 0 || pwrite(cluster_fd, "0", 1, 0) < 0)
 		no_swap = "no page-cluster";
-	return NULL;
+	return server < 0 ? "cannot fork" : NULL;
 }
 
 static void remove_device(void)
 {
+	sigset_t all;
+
 	/* Children exit, too */
 	if (getpid() != main_pid)
 		return;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
 	if (server > 0)
-		release(SWAP, 0);
+		release_all();
 	if (cluster[0] && pwrite(cluster_fd, cluster, strlen(cluster), 0) < 0)
 		perror("page-cluster");
-	swapoff(swap_dev);
-	rmdir(group);
+	/* What is swapped out needs the server; a testee may be about to exit */
+	while (swapoff(swap_dev) && errno == ENOMEM)
+		sleep(1);
+	until(!rmdir(group) || errno != EBUSY);
 	umount2(dir, MNT_DETACH);
 	rmdir(dir);
 	if (server > 0)
@@ -299,7 +310,7 @@ static int *staged;
 
 /* What is to be staged: a mapping of the file, or of memory that is swapped out */
 static struct how {
-	bool swap, private, write, shared;
+	bool swap, private, write, shared, pin;	/* @pin, as LRU batches are a CPU's own */
 	int advice;
 } how;
 
@@ -391,20 +402,32 @@ static bool resident(const char *at, size_t pages)
 	return mincore((void *)at, pages * psz, vec) || memchr(vec, 1, pages);
 }
 
-/* Nothing of the file is in memory then, unless somebody has a reference */
-static bool drop_file(enum node node)
+static bool empty(const char *map, int fd)
 {
-	int fd = open_node(node), tries = 0;
-	char *map = mmap(NULL, NR_PAGES * psz, PROT_READ, MAP_SHARED, fd, 0);
+	static char stat[8192];
 
-	do {
-		usleep(tries * 1000);
-		fsync(fd);
-		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	} while (resident(map, NR_PAGES) && ++tries < 100);
+	fsync(fd);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	if (map != MAP_FAILED)
+		return !resident(map, NR_PAGES);
+	/* LRU batches are drained, the swap cache is reclaimed, numbers are up to 2 s old */
+	write_str(AT_FDCWD, "/proc/sys/vm/drop_caches", "5");
+	write_str(group_fd, "memory.reclaim", "1M swappiness=max");
+	sleep(3);
+	return pread(fd, stat, sizeof(stat) - 1, 0) > 0 && strstr(stat, "\nactive_anon 0\n") &&
+	       strstr(stat, "\ninactive_anon 0\n");
+}
+
+/* Nothing of it is in memory then, unless somebody has a reference */
+static bool drop(enum node node)
+{
+	int fd = node == SWAP ? openat(group_fd, "memory.stat", O_RDONLY) : open_node(node);
+	char *map = mmap(NULL, NR_PAGES * psz, PROT_READ, MAP_SHARED, fd, 0);
+	bool ret = until(empty(map, fd));
+
 	munmap(map, NR_PAGES * psz);
 	close(fd);
-	return tries < 100;
+	return ret;
 }
 
 static bool stage_swap(void)
@@ -439,7 +462,7 @@ static bool stage(void)
 	stuck = block + 2 * psz;
 	*(unsigned long *)other = word(0);
 	if (mmap(block, psz, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
-	    madvise(block, psz, MADV_RANDOM) || !drop_file(BLOCK) || !drop_file(DATA))
+	    madvise(block, psz, MADV_RANDOM) || !drop(BLOCK) || !drop(DATA))
 		return false;
 	if (how.swap)
 		return stage_swap();
@@ -451,13 +474,6 @@ static bool stage(void)
 	if (how.private)
 		stuck[(NR_PAGES - 1) * psz] = 1;
 	return !resident(stuck, 1);
-}
-
-static bool comes(int *what)
-{
-	for (int ms = 0; !load(what) && ms < PATIENCE_MS; ms++)
-		usleep(1000);
-	return load(what);
 }
 
 static void be_tested(void)
@@ -472,7 +488,7 @@ static void be_tested(void)
 		if (pthread_create(&thread, NULL, actor, &actors[i]) || !comes(&actors[i].tid))
 			_exit(1);
 	/* What is there stays there: nobody faults but who is told to */
-	if (mlockall(MCL_CURRENT))
+	if (getppid() != tester || mlockall(MCL_CURRENT))
 		_exit(1);
 	store(staged, stage() ? 1 : 2);
 	for (;;)
@@ -519,25 +535,23 @@ static long event(const char *name)
 	return ret;
 }
 
-/* Everybody who is created from now on, too */
-static int stay_on_cpu(void)
-{
-	cpu_set_t cpu = {};
-
-	CPU_SET(sched_getcpu(), &cpu);
-	return sched_setaffinity(0, sizeof(cpu), &cpu);
-}
-
 /* False: the test is skipped */
 static bool begin(struct __test_metadata *_metadata, struct how as, bool vma_locks)
 {
+	cpu_set_t cpu = {};
+
 	if (no_fuse || (as.swap && no_swap))
 		SKIP(return false, "%s", no_fuse ?: no_swap);
 	if (vma_locks && event("vma_lock_success") < 0)
 		SKIP(return false, "there is no CONFIG_PER_VMA_LOCK_STATS");
+	CPU_SET(sched_getcpu(), &cpu);
+	if (as.pin)
+		ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpu), &cpu));
 	how = as;
 	release_all();
 	memset(actors, 0, psz);
+	ASSERT_EQ(0, mlockall(MCL_CURRENT));	/* Who tests does not wait for the device */
+	tester = getpid();
 	testee = fork();
 	if (!testee)
 		be_tested();
@@ -548,12 +562,8 @@ static bool begin(struct __test_metadata *_metadata, struct how as, bool vma_loc
 
 static bool ended(void)
 {
-	int ms = 0;
-
 	kill(testee, SIGKILL);
-	while (waitpid(testee, NULL, WNOHANG) != testee && ++ms < PATIENCE_MS)
-		usleep(1000);
-	return ms < PATIENCE_MS;
+	return until(waitpid(testee, NULL, WNOHANG) == testee);
 }
 
 /* After a test, nobody waits, and the reference to a page of the file is gone */
@@ -561,7 +571,7 @@ static void end(struct __test_metadata *_metadata)
 {
 	release_all();
 	ASSERT_TRUE(ended());
-	ASSERT_TRUE(drop_file(DATA));
+	ASSERT_TRUE(drop(DATA));
 }
 
 static void stick(struct __test_metadata *_metadata, struct policy *p)
@@ -613,6 +623,7 @@ TEST_F_TIMEOUT(fault, no_mmap_lock, TIMEOUT)
 	EXPECT_EQ(1, actors[VICTIM].majflt);
 	EXPECT_EQ(1, p->reads);
 	end(_metadata);
+	EXPECT_TRUE(drop(p - policy));
 }
 
 /* Who changes the page that is waited for does not wait, and the fault sees the change */
@@ -633,17 +644,16 @@ TEST_F_TIMEOUT(fault, changed_meanwhile, TIMEOUT)
 		EXPECT_EQ(0, load(&victim->done));
 		release(p - policy, 0);
 		ASSERT_TRUE(comes(&victim->done));
-		code = what == MUNMAP ? SEGV_MAPERR : what == NO_ACCESS ? SEGV_ACCERR : 0;
-		if (what == READONLY && variant->how.write)
+		code = what == MUNMAP ? SEGV_MAPERR : 0;
+		if (what == NO_ACCESS || (what == READONLY && variant->how.write))
 			code = SEGV_ACCERR;
 		if (what == PKEY && !actors[CHANGER].err)
 			code = SEGV_PKUERR;
 		EXPECT_EQ(code ? SIGSEGV : 0, victim->sig);
 		EXPECT_EQ(code, victim->code);
 		seen = what == REPLACE || (what == DONTNEED && variant->how.swap) ? 0 : word(0);
-		EXPECT_EQ(victim->sig ? 0 : seen, victim->seen) {
+		EXPECT_EQ(victim->sig ? 0 : seen, victim->seen)
 			TH_LOG("change %d", what);
-		}
 		end(_metadata);
 	}
 }
@@ -662,11 +672,12 @@ TEST_F_TIMEOUT(fault, killed, TIMEOUT)
 	ASSERT_TRUE(waits(SECOND));
 	EXPECT_TRUE(ended() && load(&p->held));
 	release(p - policy, 0);
-	EXPECT_TRUE(drop_file(DATA));
+	EXPECT_TRUE(drop(p - policy));
 }
 
 static const struct how random_file = { .advice = MADV_RANDOM };
-static const struct how shared_swap = { .swap = true, .write = true, .shared = true };
+static const struct how taken_file = { .advice = MADV_RANDOM, .pin = true };
+static const struct how shared_swap = { .swap = true, .write = true, .shared = true, .pin = true };
 FIXTURE(one) {};
 FIXTURE_SETUP(one) {}
 FIXTURE_TEARDOWN(one) { release_all(); }
@@ -680,8 +691,7 @@ static bool lose_page(struct __test_metadata *_metadata, enum who who, int hold)
 	go(who, change, WRITE_DIRECT);
 	ASSERT_TRUE(waits(who));
 	release(DATA, hold);
-	while (load(&policy[DATA].held) != hold && !load(&actors[VICTIM].done))
-		usleep(1000);
+	ASSERT_TRUE(until(load(&policy[DATA].held) == hold || load(&actors[VICTIM].done)));
 	return !load(&actors[VICTIM].done);
 }
 
@@ -694,9 +704,8 @@ TEST_F_TIMEOUT(one, second_attempt_waits, TIMEOUT)
 	static const enum change all[] = { MUNMAP_BESIDE, READONLY_BESIDE, FORK, MUNMAP_BESIDE };
 	bool last;
 
-	ASSERT_EQ(0, stay_on_cpu());
 	for (unsigned int i = 0; i < ARRAY_SIZE(all); i++) {
-		if (!begin(_metadata, random_file, true))
+		if (!begin(_metadata, taken_file, true))
 			return;
 		stick(_metadata, &policy[DATA]);
 		last = i == ARRAY_SIZE(all) - 1;
@@ -736,7 +745,7 @@ TEST_F_TIMEOUT(one, bounded, TIMEOUT)
 TEST_F_TIMEOUT(one, not_read_again, TIMEOUT)
 {
 	int fd, round, again = 0;
-	time_t until;
+	time_t limit;
 
 	for (round = 0; round < 8 && again <= 4; round++) {
 		if (!begin(_metadata, random_file, true))
@@ -746,7 +755,7 @@ TEST_F_TIMEOUT(one, not_read_again, TIMEOUT)
 		ASSERT_TRUE(waits(WRITER));
 		fd = open_node(DATA);
 		go(VICTIM, touch, 1);
-		for (until = time(NULL) + 10; !load(&actors[VICTIM].done) && time(NULL) < until;)
+		for (limit = time(NULL) + 10; !load(&actors[VICTIM].done) && time(NULL) < limit;)
 			posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 		close(fd);
 		release(BLOCK, 0);
@@ -763,8 +772,6 @@ TEST_F_TIMEOUT(one, reused, TIMEOUT)
 {
 	long before;
 
-	/* LRU batches of other CPUs are not drained */
-	ASSERT_EQ(0, stay_on_cpu());
 	if (!begin(_metadata, shared_swap, false))
 		return;
 	before = event("pgreuse");
@@ -776,14 +783,17 @@ TEST_F_TIMEOUT(one, reused, TIMEOUT)
 
 int main(int argc, char **argv)
 {
+	static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM };
+
 	psz = sysconf(_SC_PAGESIZE);
 	main_pid = getpid();
 	policy = mmap(NULL, psz, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	actors = mmap(NULL, psz, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	staged = (void *)((char *)actors + psz - sizeof(*staged));
+	mlockall(MCL_CURRENT | MCL_FUTURE);
 	atexit(remove_device);
-	signal(SIGINT, exit);
-	signal(SIGTERM, exit);
+	for (unsigned int i = 0; i < ARRAY_SIZE(ends); i++)
+		signal(ends[i], exit);
 	no_fuse = make_device();
 	return test_harness_run(argc, argv);
 }

@@ -43,10 +43,10 @@
 #define store(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define comes(p)	until(load(p))
 #define until(cond)					\
-({	time_t end_ = time(NULL) + PATIENCE_MS / 1000;	\
-	while (!(cond) && time(NULL) < end_)		\
+({	bool ok_; time_t end_ = time(NULL) + PATIENCE_MS / 1000; \
+	while (!(ok_ = (cond)) && time(NULL) < end_)	\
 		usleep(1000);				\
-	time(NULL) < end_; })
+	ok_; })
 
 enum node { DATA = FUSE_ROOT_ID + 1, BLOCK, SWAP, NR_NODES };
 static const char *const names[NR_NODES] = { [DATA] = "data", [BLOCK] = "block", [SWAP] = "swap" };
@@ -67,10 +67,17 @@ static char swap_dev[32], cluster[8];
 static const char *no_fuse, *no_swap;
 static char *image[NR_NODES];
 
-/* What pages begin with */
 static unsigned long word(size_t pos)
 {
 	return (pos + 1) * 0x9e3779b97f4a7c15ULL | 1;
+}
+
+static void on_end(void (*handler)(int))
+{
+	static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(ends); i++)
+		signal(ends[i], handler);
 }
 
 /* ---- the server ---- */
@@ -160,7 +167,7 @@ static void serve(void)
 	ssize_t len;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setsid();	/* Who is told to end needs it to clean up */
+	on_end(SIG_IGN);	/* It is needed to clean up */
 	/* What is swapped out comes here: nothing of this may be swapped out */
 	if (getppid() != main_pid || mlockall(MCL_CURRENT | MCL_FUTURE))
 		_exit(1);
@@ -190,7 +197,6 @@ static void release(enum node node, int hold)
 	eventfd_write(release_fd, 1);
 }
 
-/* After a test, also one that has failed */
 static void release_all(void)
 {
 	for (int node = DATA; node < NR_NODES && !no_fuse; node++)
@@ -221,7 +227,10 @@ static const char *make_swap(void)
 	struct loop_config config = { .block_size = psz, .info.lo_flags = LO_FLAGS_AUTOCLEAR };
 	int fd, nr;
 
-	if (mkdir("cgroup", 0700) || mount("none", "cgroup", "cgroup2", 0, NULL) ||
+	/* To mount cgroup2 without the options that it has would change them for all */
+	if (mkdir("cgroup", 0700) || ((mount("/sys/fs/cgroup", "cgroup", NULL, MS_BIND, NULL) ||
+				       access("cgroup/cgroup.procs", F_OK)) &&
+				      mount("none", "cgroup", "cgroup2", 0, NULL)) ||
 	    write_str(AT_FDCWD, "cgroup/cgroup.subtree_control", "+memory") || !mkdtemp(group))
 		return "no memory controller in cgroup2";
 	group_fd = open(group, O_PATH | O_CLOEXEC);
@@ -275,19 +284,15 @@ static const char *make_device(void)
 
 static void remove_device(void)
 {
-	sigset_t all;
-
-	/* Children exit, too */
-	if (getpid() != main_pid)
+	if (getpid() != main_pid)	/* Children exit, too */
 		return;
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, NULL);
+	on_end(SIG_IGN);
 	if (server > 0)
 		release_all();
 	if (cluster[0] && pwrite(cluster_fd, cluster, strlen(cluster), 0) < 0)
 		perror("page-cluster");
 	/* What is swapped out needs the server; a testee may be about to exit */
-	while (swapoff(swap_dev) && errno == ENOMEM)
+	while (swapoff(swap_dev) && (errno == ENOMEM || errno == EINTR))
 		sleep(1);
 	until(!rmdir(group) || errno != EBUSY);
 	umount2(dir, MNT_DETACH);
@@ -410,8 +415,7 @@ static bool empty(const char *map, int fd)
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	if (map != MAP_FAILED)
 		return !resident(map, NR_PAGES);
-	/* LRU batches are drained, the swap cache is reclaimed, numbers are up to 2 s old */
-	write_str(AT_FDCWD, "/proc/sys/vm/drop_caches", "5");
+	/* Drains LRU batches, too, at its last attempt.  The numbers are some 2 s old */
 	write_str(group_fd, "memory.reclaim", "1M swappiness=max");
 	sleep(3);
 	return pread(fd, stat, sizeof(stat) - 1, 0) > 0 && strstr(stat, "\nactive_anon 0\n") &&
@@ -783,8 +787,6 @@ TEST_F_TIMEOUT(one, reused, TIMEOUT)
 
 int main(int argc, char **argv)
 {
-	static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM };
-
 	psz = sysconf(_SC_PAGESIZE);
 	main_pid = getpid();
 	policy = mmap(NULL, psz, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -792,8 +794,7 @@ int main(int argc, char **argv)
 	staged = (void *)((char *)actors + psz - sizeof(*staged));
 	mlockall(MCL_CURRENT | MCL_FUTURE);
 	atexit(remove_device);
-	for (unsigned int i = 0; i < ARRAY_SIZE(ends); i++)
-		signal(ends[i], exit);
+	on_end(exit);
 	no_fuse = make_device();
 	return test_harness_run(argc, argv);
 }

@@ -143,7 +143,8 @@ static void undo_mounts(void)
 {
 	if (getpid() != main_pid)	/* Children may exit, too. */
 		return;
-	rmdir(instance);
+	for (int tries = 0; rmdir(instance) && errno == EBUSY && tries < 1000; tries++)
+		usleep(1000);
 	umount2(work_dir, MNT_DETACH);
 	rmdir(work_dir);
 }
@@ -155,6 +156,7 @@ static void prepare_mounts(void)
 
 	snprintf(work_dir, sizeof(work_dir), "/tmp/small_read_test.XXXXXX");
 	main_pid = getpid();
+	atexit(undo_mounts);
 	if (!mkdtemp(work_dir))
 		why = "no directory in /tmp";
 	else if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
@@ -167,7 +169,6 @@ static void prepare_mounts(void)
 			mount_one(&fs_table[i]);
 	snprintf(instance, sizeof(instance), "%s/instances/%s", fs_table[TRACEFS].dir,
 		 work_dir + strlen("/tmp/"));
-	atexit(undo_mounts);
 }
 
 /*
@@ -705,8 +706,7 @@ static long count_references(struct __test_metadata *_metadata, int fd, size_t l
 	static char trace[1 << 20], buf[8192];
 	char *map, *at, path[300], val[32];
 	ssize_t ret, size = 0;
-	long events = 0;
-	int i, tfd;
+	int i, tfd, events = 0;
 
 	ASSERT_EQ(0, mkdir(instance, 0755));
 	snprintf(path, sizeof(path), "%s/set_event_pid", instance);

@@ -37,17 +37,15 @@ help:
 	@echo "  make export TOPIC=pipe       write patches/ and the mirrors from that tree"
 	@echo "  make shell TOPIC=pipe        an interactive guest with the patched kernel"
 	@echo "  make mail TOPIC=pipe FROM='Name <address>'     write a series as mails, and prove them"
-	@echo "  make report RESULTS=dir      write a results directory's report again, and README's figures"
+	@echo "  make report                  write the report of all runs, and the figures in README, pages and letters"
 	@echo "  make install                 install what is missing (the others do it too)"
 	@echo "  make clean                   remove builds and guest runs from the cache (ALL=1: all)"
 	@echo
 	@echo "  BASE=v7.3                    a base of bases.toml"
 	@echo "  KDIR=dir                     your own kernel tree instead of a download"
 	@echo "  ACCEL=auto|kvm|tcg           for make bench, check, check-full, suites and knockout"
-	@echo "  CPUS=n TIMED=1 BOOTS=n       for make bench"
+	@echo "  ONLY=counts|time BOOTS=n     for make bench: take these alone; rounds of boots at most"
 	@echo "  OUT=dir                      for make bench, suites, deb and mail: where to write"
-	@echo "  TIME_AGAIN=1                 for make bench: keep the counts in OUT, take the time once more"
-	@echo "  COUNT='a name'               for make bench: count that measurement alone, keep all else in OUT"
 	@echo "  DIR=dir DURATION=1 ROUNDS=3  for make bench-host: where to make files, seconds a run, runs of each"
 	@echo "  DURATION=10 COMMAND='...'    for make survey: seconds for each script, or while a command runs"
 	@echo "  CONFIG=trace|debug|bench|check|kcsan           for make shell; for make suites, um or check; for make deb, a file"
@@ -60,8 +58,7 @@ install:
 	$(call step,install)
 
 bench:
-	$(call step,bench) $(base) $(topic) $(call given,ACCEL,--accel) $(call given,CPUS,--cpus) \
-		$(if $(TIMED),--timed) $(if $(TIME_AGAIN),--time-again) $(call given,COUNT,--count) \
+	$(call step,bench) $(base) $(topic) $(call given,ACCEL,--accel) $(call given,ONLY,--only) \
 		$(call given,BOOTS,--boots) $(call given,OUT,--out)
 
 deb:
@@ -114,8 +111,7 @@ mail:
 		$(call given,ASSISTED_BY,--assisted-by) $(call given,OUT,--out)
 
 report:
-	$(if $(RESULTS),,$(error give a results directory, for instance 'make report RESULTS=results/v7.3/2026-11-25'))
-	$(call step,report) "$$RESULTS"
+	$(call step,report) $(base)
 
 clean:
 	$(call step,clean) $(if $(ALL),--all)

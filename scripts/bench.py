@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Compare a topic's series with its base: build both, boot both, measure both,
-write the results and print the report.
+write a run of results/ and print the report.
 
-The default evidence is mechanism counters and instructions per operation,
-which are exact in an emulated machine too.  Time is measured where a probe
-boot shows that KVM works, or with --timed.
+There are counts of mechanisms and instructions, which are exact in an emulated
+machine, too, and time, where the base's User-Mode Linux runs natively.
 """
 
 import argparse
@@ -31,13 +30,16 @@ from guest import boot
 from install import need
 from locks import cache, room_for_builds, write_json
 from measure import Measurement
-from model import GUESTS, ROOT, Base, Topic, chosen_topics, find_base, find_topic
+from model import ROOT, Base, Topic, chosen_topics, find_base, find_topic
 from process import Failure, output, say, sha256
 from qemu import accelerator, version
 from tree import apply, code_of, tree_of, variant, variants, with_benchmark
 from watch import run_directory
 
-from results import read_summary, write_report
+from runs import key_of, medians, new_directory, write_report, write_run
+
+# Rounds of boots before the intervals are looked at.
+LEAST_ROUNDS = 20
 
 
 @dataclass(frozen=True)
@@ -120,9 +122,10 @@ def merge(sides: dict[str, list[dict]], topic: Topic) -> list[dict]:
     return list(merged.values())
 
 
-def unfinished(base: Base, topic: Topic) -> Path:
-    """Where in the cache the counts are kept until all figures of @topic are taken."""
-    return cache() / "bench" / f"{base.name}-{topic.name}.json"
+def unfinished(base: Base, topic: Topic, kind: str) -> Path:
+    """Where in the cache the "counts" or "boots" of @topic are kept until the run is
+    written."""
+    return cache() / "bench" / f"{base.name}-{topic.name}-{kind}.json"
 
 
 def counting() -> str:
@@ -149,7 +152,7 @@ def counted(topic: Topic, compared: dict[str, Side], measurements: list[Measurem
     small raw files are copied to @raw.  What a run that was interrupted has counted
     is not counted again."""
     base = compared["baseline"].base
-    store = unfinished(base, topic)
+    store = unfinished(base, topic, "counts")
     have = json.loads(store.read_text()) if store.exists() else {}
     rows = []
     for number, measurement in enumerate(measurements, 1):
@@ -174,85 +177,6 @@ def counted(topic: Topic, compared: dict[str, Side], measurements: list[Measurem
     return rows
 
 
-def timed(topic: Topic, measurement: Measurement, kernels: dict[str, Kernel], tests: Path, accel: str,
-          boots: tuple[int, int], raw: Path) -> list[dict]:
-    """The rows of @measurement on @kernels, the baseline, the series and others,
-    booted as rounds.rounds() says; @boots: its least and most."""
-    def once(side: str) -> list[dict]:
-        """The rows of one boot.  All boots of a side have one run directory, or
-        the tests would lie in the cache a hundred times."""
-        image = kernels.get(side, kernels["baseline"])
-        return measurement.rows(guest_run(measurement, side, image, tests, accel, f"{topic.name}-timed-{side}"))
-
-    cells = rounds.rounds(once, *boots, f"{topic.name}, {measurement.name}",
-                          tuple(name for name in kernels if name not in rounds.SIDES))
-    # Before anything is made of them: the boots took long.
-    (raw / f"{measurement.config}-{measurement.cpus}.json").write_text(json.dumps(cells, indent=1) + "\n")
-    if measurement.config in GUESTS:
-        return rounds.compared(cells, topic.name)
-    return rounds.compared(cells, topic.name, f", {measurement.cpus} CPUs"
-                           + ("" if accel == "kvm" else ", emulated, not evidence"))
-
-
-def is_timed(cell: dict) -> bool:
-    """Whether the row @cell is of time."""
-    return cell["evidence"].startswith("timed")
-
-
-def timed_before(rows: list[dict], before: dict, kernels: list[dict]) -> list[dict]:
-    """Those of @rows that were timed, in the environment() @before, if that was on a
-    machine like this and of @kernels, as record() has them."""
-    measured = {(one["side"], one["config"], one["code"]) for one in before["kernels"]}
-    if (before["host CPU"] != machine.machine()["CPU model"]
-            or any((one["side"], one["config"], one["code"]) not in measured for one in kernels)):
-        return []
-    return [cell for cell in rows if is_timed(cell)]
-
-
-def kept(topic: Topic, compared: dict[str, Side], out: Path) -> tuple[list[dict], dict]:
-    """The rows of a topic in @out, and the environment() that they were taken in.
-    Raises Failure where there are none, or where they are of other code than what is
-    @compared, or of what another compiler made of it."""
-    summary, conditions = out / "summary.json", out / f"environment-{topic.name}.json"
-    if not summary.exists() or not conditions.exists():
-        raise Failure(f"{out} has no figures of {topic.name}; run make bench TOPIC={topic.name} first")
-    before = json.loads(conditions.read_text())
-    measured = {(one["side"], one["code"]) for one in before["kernels"]}
-    for name, side in compared.items():
-        if (name, code_of(side.repo, side.revision)) not in measured:
-            raise Failure(f"the counts in {out} are of another {name} kernel; run make bench TOPIC={topic.name} anew")
-    if before["compiler"] != compiler():
-        raise Failure(f"the counts in {out} are of {before['compiler']}, which is not the compiler here; "
-                      f"run make bench TOPIC={topic.name} anew")
-    return [cell for cell in read_summary(summary) if cell["topic"] == topic.name], before
-
-
-def in_place(rows: list[dict], before: list[dict]) -> list[dict]:
-    """@rows in the order that @before has of their topics, metrics and conditions, with
-    what is new behind what is most like it: so summary.json changes where a figure does."""
-    def names(cell: dict) -> tuple[str, str, str]:
-        return cell["topic"], cell["metric"], cell["condition"]
-
-    order = {names(cell)[:length]: place for length in (1, 2, 3)
-             for place, cell in reversed(list(enumerate(before + rows)))}
-    return sorted(rows, key=lambda cell: tuple(order[names(cell)[:length]] for length in (1, 2, 3)))
-
-
-def named(measurements: list[Measurement], names: list[str]) -> list[Measurement]:
-    """Those of @measurements that are called @names.  Raises Failure where there is
-    none of such a name."""
-    known = {one.name: one for one in measurements}
-    for name in names:
-        if name not in known:
-            raise Failure(f"there is no measurement '{name}'; give one of " + ", ".join(f"'{one}'" for one in known))
-    return [known[name] for name in names]
-
-
-def sweep(most: int) -> list[int]:
-    """The numbers of CPUs that guests are timed with: 1, 2, 4 and so on, and @most."""
-    return sorted({1 << power for power in range(most.bit_length())} | {most})
-
-
 def timing(topic: Topic, compared: dict[str, Side]) -> dict[str, Side]:
     """The baseline, the series and what the topic names as `timed` as User-Mode
     Linux times them: with the benchmark in the kernel, and a series with its
@@ -275,7 +199,8 @@ def record(name: str, side: Side, image: Kernel) -> dict:
 
 
 def environment(base: Base, accel: str, kernels: list[dict]) -> dict:
-    """What the figures were measured on and with; @kernels: record() of each."""
+    """What the figures of a topic were measured on and with; @kernels: record() of
+    each."""
     return {"base": base.tag, "accelerator": accel,
             "host kernel": platform.release(), "host CPU": machine.machine()["CPU model"],
             "host CPUs": os.cpu_count(), "compiler": compiler(),
@@ -285,90 +210,94 @@ def environment(base: Base, accel: str, kernels: list[dict]) -> dict:
             "kernels": kernels}
 
 
-def bench(base: Base, topic: Topic, args: argparse.Namespace, out: Path) -> None:
-    """Run everything for one topic and base as the command line @args says,
-    and only then write the topic's part of @out: what an interrupted run had
-    stays in the cache, and the figures that were there stay as they were."""
-    repo = repository(base, args.kdir)
-    compared = revisions(repo, base, topic)
-    tests = kselftests(repo, compared["patched"].revision, [topic.kselftest], regress=(*topic.programs, "lines"))
-    measurements, native = measures(topic).MEASUREMENTS, measures(topic).NATIVE if base.uml else None
-    raw = run_directory(f"{base.name}-{topic.name}-raw")
-    have, kernels = [], []
-    if args.count or args.time_again:
-        have, before = kept(topic, compared, out)
-        accel, kernels = before["accelerator"], before["kernels"]
-        measurements = named(measurements, args.count)
-    else:
-        probe = kernel(repo, base, base.tag, measurements[0].config, f"{topic.name}-baseline")
-        accel = accelerator(args.accel, probe)
-    rows = counted(topic, compared, measurements, tests, accel, raw)
-    again = {(cell["metric"], cell["condition"]) for cell in rows}
-    rows += [cell for cell in have if (cell["metric"], cell["condition"]) not in again]
+def count(topic: Topic, compared: dict[str, Side], tests: Path, accelerated: str,
+          raw: Path) -> tuple[list[dict], list[dict], str]:
+    """All counts of @topic: the rows, record() of each kernel, the accelerator."""
+    base, measurements = compared["baseline"].base, measures(topic).MEASUREMENTS
+    accel = accelerator(accelerated, kernel(compared["baseline"].repo, base, base.tag, measurements[0].config,
+                                            f"{topic.name}-baseline"))
+    rows, kernels = counted(topic, compared, measurements, tests, accel, raw), []
     # Only from the cache: all of them were built by now.
     for config in dict.fromkeys(one.config for one in measurements):
         sides = {name: side for one in measurements if one.config == config
                  for name, side in chosen(compared, one).items()}
-        own = [record(name, sides[name], image) for name, image in build_sides(topic, sides, config).items()]
-        kernels += [one for one in own if one not in kernels]
-    if args.count and not args.time_again:
-        # The host that is on record took the time, which depends on it.
-        conditions = {**before, "kernels": kernels}
-    else:
-        rows = [cell for cell in rows if not is_timed(cell)]
-        boots = (args.boots, 3 * args.boots // 2)
-        if args.timed or accel == "kvm":
-            measurement = measures(topic).TIMED.measurement()
-            images = build_sides(topic, {side: compared[side] for side in ("baseline", "patched")}, measurement.config)
-            for count in sweep(args.cpus):
-                rows += timed(topic, replace(measurement, cpus=count), images, tests, accel, boots, raw)
-        if native:
-            sides = timing(topic, compared)
-            images = build_sides(topic, sides, native.config)
-            own = [record(name, sides[name], image) for name, image in images.items()]
-            earlier = timed_before(have, before, own) if args.time_again else []
-            rows += rounds.repeated(timed(topic, native, images, tests, accel, boots, raw), earlier)
-            kernels = [one for one in kernels if one["config"] != native.config] + own
-        conditions = environment(base, accel, kernels)
-    say(f"bench: what the benchmarks printed is in {raw}")
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(out / f"environment-{topic.name}.json", conditions)
-    summary = out / "summary.json"
-    on_record = read_summary(summary) if summary.exists() else []
-    others = [cell for cell in on_record if cell["topic"] != topic.name]
-    write_json(summary, in_place(others + rows, on_record))
-    unfinished(base, topic).unlink(missing_ok=True)
+        kernels += [record(name, sides[name], image) for name, image in build_sides(topic, sides, config).items()]
+    return rows, kernels, accel
+
+
+def clock(topic: Topic, compared: dict[str, Side], tests: Path, most: int) -> tuple[dict, list[dict]]:
+    """The boots of at most @most rounds under User-Mode Linux, as boots.json has
+    them, and record() of each kernel."""
+    sides, native = timing(topic, compared), measures(topic).NATIVE
+    images = build_sides(topic, sides, native.config)
+
+    def boot_once(side: str) -> list[dict]:
+        """The rows of one boot.  All boots of a side have one run directory, or
+        the tests would lie in the cache a hundred times."""
+        return native.rows(guest_run(native, side, images.get(side, images["baseline"]), tests, "",
+                                     f"{topic.name}-timed-{side}"))
+
+    depends = [*(image.path.name for image in images.values()), tests.name, native.script]
+    store = unfinished(sides["baseline"].base, topic, "boots")
+    boots = rounds.timed(boot_once, min(LEAST_ROUNDS, most), most, f"{topic.name}, {native.name}",
+                         tuple(name for name in images if name not in rounds.SIDES), store,
+                         hashlib.sha256(repr(depends).encode()).hexdigest())
+    return boots, [record(name, sides[name], image) for name, image in images.items()]
+
+
+def timed_rows(topic: Topic, boots: dict) -> list[dict]:
+    """The rows of summary.json of @boots, which have the medians; what else they
+    say is computed from boots.json."""
+    keys = [key_of(cell) for cell in boots["cells"]]
+    values = [{side: dict(zip(keys, own, strict=True)) for side, own in one.items()} for one in boots["rounds"]]
+    return [{"topic": topic.name, **cell, "values": medians(values, key)}
+            for cell, key in zip(boots["cells"], keys, strict=True)]
+
+
+def bench(base: Base, topic: Topic, args: argparse.Namespace) -> tuple[dict, list[dict], dict]:
+    """Measure one topic as the command line @args says: the environment, the rows
+    of summary.json, and what boots.json has of it, or nothing."""
+    repo = repository(base, args.kdir)
+    compared = revisions(repo, base, topic)
+    tests = kselftests(repo, compared["patched"].revision, [topic.kselftest], regress=(*topic.programs, "lines"))
+    raw = run_directory(f"{base.name}-{topic.name}-raw")
+    rows, kernels, accel, boots = [], [], "", {}
+    if args.only != "time":
+        rows, kernels, accel = count(topic, compared, tests, args.accel, raw)
+        say(f"bench: what the benchmarks printed is in {raw}")
+    if args.only != "counts" and base.uml and measures(topic).NATIVE:
+        boots, own = clock(topic, compared, tests, args.boots)
+        rows, kernels = rows + timed_rows(topic, boots), kernels + own
+    if not rows:
+        raise Failure(f"nothing is timed of {topic.name} on {base.name}: leave ONLY=time out")
+    return environment(base, accel, kernels), rows, boots
 
 
 def main() -> None:
     """Compare one topic, or all, and print the report."""
     parser = arguments(__doc__, topics="some", accel=True)
-    # An emulated machine has 255 CPUs at the most.
-    cpus = min(os.cpu_count() or 1, 255)
-    parser.add_argument("--cpus", type=at_least(1, cpus), default=cpus,
-                        help="virtual CPUs of the last timed guests, after 1, 2, 4 and so on (default: %(default)s)")
-    parser.add_argument("--timed", action="store_true", help="measure time even where there is no KVM")
-    parser.add_argument("--boots", type=at_least(5), default=20,
-                        help="boots a side that time is taken of, and up to half as many more where the intervals "
-                             "are wide (default: 20)")
-    parser.add_argument("--time-again", action="store_true",
-                        help="keep the counts that are there, which are exact, and take the time under User-Mode "
-                             "Linux once more: what both runs find faster or slower is a gain or a loss")
-    parser.add_argument("--count", action="append", default=[], metavar="NAME",
-                        help="count the measurement of this name alone, and keep all else that is there, if it is of "
-                             "this code (may be given again)")
-    parser.add_argument("--out", help="where to write (default: results/<base>/<date>)")
+    parser.add_argument("--only", choices=("counts", "time"), help="take these alone (default: both)")
+    parser.add_argument("--boots", type=at_least(5), default=100,
+                        help="rounds of boots at most, fewer where the intervals are narrow before (default: 100)")
+    parser.add_argument("--out", help="where to write (default: a new directory results/<base>/<date>)")
     args = parser.parse_args()
     base, topics = args.base, chosen_topics(args.topic, args.base)
     need("source", "build", "guest", "tests")
     room_for_builds("make bench")
-    out = Path(args.out) if args.out else ROOT / "results" / base.name / time.strftime("%Y-%m-%d")
+    out = Path(args.out) if args.out else new_directory(base)
+    if out.exists():
+        raise Failure(f"{out} is there, and a run is written once: give another directory with OUT=")
     begin = time.monotonic()
+    measured = {topic.name: bench(base, topic, args) for topic in topics}
+    boots = {name: found for name, (_, _, found) in measured.items() if found}
+    write_run(out, {"environment.json": {name: conditions for name, (conditions, _, _) in measured.items()},
+                    "summary.json": [row for _, rows, _ in measured.values() for row in rows],
+                    **({"boots.json": boots} if boots else {})})
     for topic in topics:
-        bench(base, topic, args, out)
-    write_report(out, args.kdir)
-    print((out / "report.md").read_text())
-    say(f"bench: done in {(time.monotonic() - begin) / 60:.0f} minutes; the report is {out / 'report.md'}")
+        for kind in ("counts", "boots"):
+            unfinished(base, topic, kind).unlink(missing_ok=True)
+    write_report(base, args.kdir)
+    say(f"bench: done in {(time.monotonic() - begin) / 60:.0f} minutes; the run is {out}")
 
 
 if __name__ == "__main__":

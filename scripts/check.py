@@ -32,12 +32,12 @@ from xml.etree import ElementTree
 import arm64
 import configs
 import deb
+import figures
 import knockout
 import lint
 import litmus
 import memo
 import qemu
-import report
 import suites
 from build import ARM64, UM, Kernel, arch, cached, kernel, kernel_path
 from command import arguments, at_least, run
@@ -53,7 +53,7 @@ from qemu import accelerator
 from tree import apply, variant, variants, with_benchmark
 from watch import run_directory
 
-from results import fresh, fresh_suites, newest, newest_suites
+from runs import fresh_suites, newest_suites
 
 # Raise this when what happens in a guest changes without a change of what its
 # results are remembered by: kernel, tests and script.
@@ -342,19 +342,19 @@ def beside(base: Base, topic: Topic, repo: Path, before: str) -> Iterator[Result
             yield from shown([Result(name, FAILED, str(err))])
 
 
-def measured(base: Base, repo: Path, chosen: list[Topic]) -> Iterator[Result]:
-    """Whether the newest figures of each topic of @chosen, and what suites did,
-    are of the series as they are, a skip where they are not, since that takes
-    long; and whether README has the figures that there are."""
-    for topic in chosen:
+def measured(base: Base, repo: Path) -> Iterator[Result]:
+    """Whether the figures of each topic, and what suites did, are of the series as
+    they are, a skip where they are not, since that takes long; and whether our texts
+    have the figures that there are."""
+    known = figures.load(base, repo)
+    for topic, own in known.values():
         name = f"results/{base.name}: {topic.name} is measured as it is"
-        where = newest(base, topic)
-        if where is None:
+        if not own.rows:
             yield Result(name, SKIPPED, f"it never was: 'make bench TOPIC={topic.name}'")
-        elif fresh(base, repo, topic, where):
+        elif own.fresh:
             yield Result(name, PASSED)
         else:
-            yield Result(name, SKIPPED, f"{where.name} had another source: 'make bench TOPIC={topic.name}'")
+            yield Result(name, SKIPPED, f"{own.runs[-1].name} had another source: 'make bench TOPIC={topic.name}'")
     name, where = f"results/{base.name}: suites ran on the series as they are", newest_suites(base)
     if where is None:
         yield Result(name, SKIPPED, "they never ran: 'make suites'")
@@ -362,11 +362,9 @@ def measured(base: Base, repo: Path, chosen: list[Topic]) -> Iterator[Result]:
         yield Result(name, PASSED)
     else:
         yield Result(name, SKIPPED, f"{where.name} had another source: 'make suites'")
-    if base.reference:
-        text = (ROOT / "README.md").read_text()
-        same = report.readme(text, report.figures(base, repo)) == text
-        yield Result("README has the newest figures", PASSED if same else FAILED,
-                     "" if same else "run 'make report RESULTS=' with the newest directory")
+    wrong = figures.out_of_date(base, known)
+    yield Result(f"texts have the figures of {base.name}", FAILED if wrong else PASSED,
+                 f"{wrong[0][0].relative_to(ROOT)} has others: run 'make report BASE={base.name}'" if wrong else "")
 
 
 def quick(base: Base, what: Run) -> Iterator[Result]:
@@ -384,7 +382,7 @@ def quick(base: Base, what: Run) -> Iterator[Result]:
         return
     say("check: patches and mirrors")
     yield from shown(lint.quick(base, [*chosen, *apart], repo, what.fresh))
-    yield from shown(measured(base, repo, [*chosen, *apart]))
+    yield from shown(measured(base, repo))
     yield from quick_guests(base, repo, chosen, what)
     say("check: other people's tests")
     yield from quick_suites(base, repo, chosen, what)

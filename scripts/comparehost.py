@@ -6,10 +6,10 @@ with a 95 % bootstrap interval, and what may be said of each row."""
 import saved
 import stats
 from command import arguments, run
-from dots import number
+from figures import number
 from machine import config_differences, differences
 from process import Failure
-from results import more_is_better
+from runs import more_is_better
 
 # How many options of two configurations that differ are named.
 NAMED = 12
@@ -82,10 +82,10 @@ def cautions(a: list[dict], b: list[dict], configs: tuple[str, str]) -> list[str
     found = []
     fewest = min(len(a), len(b))
     if fewest == 1:
-        found.append("One of the sides has one boot only: there is no interval, and nothing is called a gain or a "
-                     "loss. Reboot, and run bench-host again with the same name.")
+        found.append("One of the sides has one boot only: there is no interval, and nothing is called better or "
+                     "worse. Reboot, and run bench-host again with the same name.")
     elif fewest < stats.LEAST_BOOTS:
-        found.append(f"One of the sides has {fewest} boots: nothing is called a gain or a loss with fewer than "
+        found.append(f"One of the sides has {fewest} boots: nothing is called better or worse with fewer than "
                      f"{stats.LEAST_BOOTS}, as chance alone sets so few apart.")
     same = [[one[-1]["kernel"][key] for key in ("release", "version")] for one in (a, b)]
     if same[0] == same[1]:
@@ -141,9 +141,9 @@ def written(a: list[dict], b: list[dict], names: tuple[str, str], configs: tuple
     if alone:
         lines += [f"{len(alone)} rows are in one of the runs only, and not shown.", ""]
     counts = [sum(row["verdict"] == verdict for row in rows)
-              for verdict in ("gain", "loss", "no difference seen", stats.TOO_FEW)]
-    lines.append("{} rows: {} gain, {} loss, {} no difference seen, {} too few boots. Where nothing differs, some "
-                 "three rows of a hundred are called a gain or a loss by chance.".format(len(rows), *counts))
+              for verdict in (stats.BETTER, stats.WORSE, stats.CANNOT_TELL, stats.TOO_FEW)]
+    lines.append("{} rows: {} better, {} worse, {} cannot tell, {} too few boots. Where nothing differs, some "
+                 "three rows of a hundred are called better or worse by chance.".format(len(rows), *counts))
     return "\n".join(lines) + "\n"
 
 

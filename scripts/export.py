@@ -4,7 +4,8 @@
 
 This is the only thing that writes there.  The cover letter's text is kept from
 the committed one (or a skeleton is made); its shortlog and diffstat are made
-anew.  The mirrors are the files of the reference base that the series change or
+anew, and so are the blocks of figures in our texts, of which those of an earlier
+state go.  The mirrors are the files of the reference base that the series change or
 add, with all series applied, so that they can be read without a kernel tree.
 """
 
@@ -16,6 +17,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import figures
 from command import arguments, run
 from fetch import repository
 from install import need
@@ -160,6 +162,9 @@ def main() -> None:
     output("git", "-C", tree, "update-ref", f"refs/hotpaths/synced/{topic.name}", head)
     if base.reference:
         write_mirrors(repo, base)
+    for path, text in figures.out_of_date(base, figures.load(base, repo)):
+        path.write_text(text)
+        say(f"export: figures in {path}")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,9 @@ UPSTREAM = "upstream"
 
 STATUS = ("complete", "in work", UPSTREAM)
 
+# The rows of the table that a cover letter shows.
+MOST_ROWS = 12
+
 
 @dataclass(frozen=True)
 class Base:
@@ -81,15 +84,52 @@ class State:
 
 
 @dataclass(frozen=True)
+class Row:
+    """A row of the figures that texts show of a topic: @id names it in templates;
+    @metric and @condition are those of summary.json; @label says what it is in a
+    reader's words; @cost: this is the price that a user pays."""
+
+    id: str
+    metric: str
+    condition: str
+    label: str
+    cost: bool = False
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A curve of a topic's panel in the figure: @points are pairs of a place on the
+    x axis and a condition of @metric; @cost: it is drawn as what a user pays."""
+
+    label: str
+    points: tuple[tuple[float, str], ...]
+    metric: str = "throughput"
+    cost: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A topic's panel in the figure: its title, what the x axis is, its curves."""
+
+    title: str
+    x: str
+    curve: tuple[Curve, ...]
+
+
+@dataclass(frozen=True)
 class Topic:
-    """One patches/<topic>/series.toml.  @replaces: another topic that does the
-    same in another way, to the same lines; where this one has a series, that is
-    no part of what goes in together."""
+    """One patches/<topic>/series.toml.  @see: what a user of the topic sees;
+    @row, @text, @panel: which figures texts show, as figures.py has it; @replaces:
+    another topic that does the same in another way, to the same lines; where this
+    one has a series, that is no part of what goes in together."""
 
     name: str
     summary: str
     kselftest: str
-    metric: str
+    see: str = ""
+    row: tuple[Row, ...] = ()
+    text: dict[str, str] = field(default_factory=dict)
+    panel: Panel | None = None
     replaces: str = ""
     neighbours: tuple[str, ...] = ()
     native: tuple[str, ...] = ()
@@ -221,6 +261,32 @@ def state(where: str, row: dict) -> State:
                  plain({key: value for key, value in row.items() if key in PER_BASE}))
 
 
+def shown_rows(where: str, rows: list[dict]) -> tuple[Row, ...]:
+    """The [[row]] tables @rows of a series.toml, which is called @where; Failure
+    where they are not what a table can be made of."""
+    found = []
+    for number, row in enumerate(rows, 1):
+        expect(f"{where}, row {number},", row, {"id", "metric", "condition", "label"}, {"cost"})
+        found.append(Row(**row))
+    if len(found) > MOST_ROWS:
+        raise Failure(f"{where} has {len(found)} rows: a table of {MOST_ROWS} is as much as a letter shows")
+    if len({row.id for row in found}) != len(found):
+        raise Failure(f"{where} has two rows of one id: give each its own")
+    if found and sum(row.cost for row in found) != 1:
+        raise Failure(f"{where} has not one row with 'cost = true': mark the one that a user pays with")
+    return tuple(found)
+
+
+def figure_panel(where: str, row: dict) -> Panel:
+    """The [panel] table @row of a series.toml, which is called @where."""
+    expect(f"{where}, panel,", row, {"title", "x", "curve"})
+    curves = []
+    for curve in row["curve"]:
+        expect(f"{where}, curve,", curve, {"label", "points"}, {"metric", "cost"})
+        curves.append(Curve(**{**curve, "points": tuple((float(place), name) for place, name in curve["points"])}))
+    return Panel(row["title"], row["x"], tuple(curves))
+
+
 def read_topic(path: Path) -> Topic:
     """The topic of the series.toml at @path; Failure for what is missing or
     unknown in it."""
@@ -228,8 +294,11 @@ def read_topic(path: Path) -> Topic:
     keys = {key.name for key in fields(Topic)} - {"name"}
     needed = {key.name for key in fields(Topic) if key.default is MISSING and key.default_factory is MISSING}
     expect(str(path), row, needed - {"name"} | {"base"}, keys)
+    shown = {"row": shown_rows(str(path), row.get("row", []))}
+    if "panel" in row:
+        shown["panel"] = figure_panel(str(path), row["panel"])
     found = Topic(name=path.parent.name, **{
-        **plain(row), "base": {name: state(f"{path}, base {name},", table) for name, table in row["base"].items()}})
+        **plain(row), **shown, "base": {name: state(f"{path}, base {name},", table) for name, table in row["base"].items()}})
     known = bases()
     forms = [found, *(replace(found, **state.own) for state in found.base.values())]
     for name in [*found.base, *(name for form in forms for name in form.beside)]:

@@ -1,63 +1,65 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Compare timed runs whose unit of replication is the boot."""
+"""Compare kernels that were timed in rounds: in each round, every kernel is
+booted once."""
 
 from __future__ import annotations
 
 import random
-from statistics import median
+from math import exp, log
+from statistics import fmean, median
 
-GAIN, LOSS, NO_DIFFERENCE, TOO_FEW = "gain", "loss", "no difference seen", "too few boots"
+# What an interval says of a row.
+BETTER, WORSE, CANNOT_TELL, TOO_FEW = "better", "worse", "cannot tell", "too few boots"
 # Of samples of one distribution, the interval is clear of 1 in 3 of 100 cases with
 # five boots a side, but in 7 with four.
 LEAST_BOOTS = 5
+# Half of an interval that is narrow, as a part of the ratio.
+NARROW = 0.05
+
+
+def middle(values: list[float]) -> float:
+    """The mean of the middle half of @values: a round in which the host was
+    busy does not count, and the others count alike."""
+    cut = len(values) // 4
+    return fmean(sorted(values)[cut:len(values) - cut])
+
+
+def percentiles(draw, draws: int, level: float) -> tuple[float, float]:
+    """The interval at @level of @draws values that draw() gives."""
+    values = sorted(draw() for _ in range(draws))
+    cut = int(draws * (1 - level) / 2)
+    return values[cut], values[-cut - 1]
+
+
+def paired(ratios: list[float], draws: int = 2000, level: float = 0.95) -> dict:
+    """What the @ratios of two kernels say, one of each round: the 'ratio', which
+    is the middle() of their logarithms, and its bootstrap 'interval' over rounds,
+    at @level.  The same input gives the same interval."""
+    source, logs = random.Random(1), [log(one) for one in ratios]
+    low, high = percentiles(lambda: middle(source.choices(logs, k=len(logs))), draws, level)
+    return {"ratio": exp(middle(logs)), "interval": [exp(low), exp(high)]}
+
+
+def narrow(found: dict) -> bool:
+    """Whether the interval of @found, as paired() has it, is NARROW."""
+    low, high = found["interval"]
+    return (high - low) / 2 <= NARROW * found["ratio"]
+
+
+def verdict(interval: list[float] | tuple[float, float], more: bool) -> str:
+    """What a ratio to the baseline with @interval says; @more: whether a larger
+    value is better."""
+    low, high = interval
+    if low <= 1 <= high:
+        return CANNOT_TELL
+    return BETTER if (low > 1) == more else WORSE
 
 
 def ratio_interval(a: list[float], b: list[float], draws: int = 10000, level: float = 0.95) -> tuple[float, float]:
-    """The bootstrap interval, at @level, of median(@b) / median(@a) over
-    boots.  The same input gives the same interval."""
+    """The bootstrap interval, at @level, of median(@b) / median(@a) over boots
+    that are no pairs.  The same input gives the same interval."""
     source = random.Random(1)
-    ratios = sorted(median(source.choices(b, k=len(b))) / median(source.choices(a, k=len(a)))
-                    for _ in range(draws))
-    cut = int(draws * (1 - level) / 2)
-    return ratios[cut], ratios[-cut - 1]
-
-
-def verdict(interval: tuple[float, float], noise: tuple[float, float], more: bool) -> str:
-    """What may be said of a row whose ratio to the baseline has @interval, where
-    the baseline's ratio to itself has the interval @noise; @more: whether a
-    larger value is better.  Nothing, unless @interval is clear of 1 and of
-    @noise."""
-    low, high = interval
-    if low > max(1, noise[1]):
-        return GAIN if more else LOSS
-    if high < min(1, noise[0]):
-        return LOSS if more else GAIN
-    return NO_DIFFERENCE
-
-
-def narrow(interval: list[float] | tuple[float, float], ratio: float, width: float = 0.05) -> bool:
-    """Whether the @interval of @ratio reaches no further than @width of it to both
-    sides."""
-    return (interval[1] - interval[0]) / 2 <= width * ratio
-
-
-def precise(a: list[float], b: list[float], width: float = 0.05) -> bool:
-    """Whether the interval of the ratio of @b to @a is narrow()."""
-    return narrow(ratio_interval(a, b, draws=1000), median(b) / median(a), width)
-
-
-def compare(baseline: list[float], patched: list[float], again: list[float], more: bool) -> dict:
-    """Medians, ratio with its interval, the noise floor: the same of
-    the baseline against itself (@again), and what may be said of it; @more is
-    verdict()'s."""
-    interval, noise = ratio_interval(baseline, patched), ratio_interval(baseline, again)
-    return {"medians": {"baseline": median(baseline), "patched": median(patched)},
-            "ratio": median(patched) / median(baseline),
-            "interval": interval,
-            "noise ratio": median(again) / median(baseline),
-            "noise interval": noise,
-            "verdict": verdict(interval, noise, more),
-            "boots": len(baseline)}
+    return percentiles(lambda: median(source.choices(b, k=len(b))) / median(source.choices(a, k=len(a))), draws, level)
 
 
 def two_sides(a: list[float], b: list[float], more: bool) -> dict:
@@ -69,6 +71,6 @@ def two_sides(a: list[float], b: list[float], more: bool) -> dict:
     interval = ratio_interval(a, b) if ratio is not None and min(len(a), len(b)) > 1 else None
     said = TOO_FEW
     if min(len(a), len(b)) >= LEAST_BOOTS:
-        said = verdict(interval or (1, 1), (1, 1), more)
+        said = verdict(interval or (1, 1), more)
     return {"medians": (median(a), median(b)), "boots": (len(a), len(b)), "ratio": ratio, "interval": interval,
             "verdict": said}

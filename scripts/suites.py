@@ -18,7 +18,6 @@ import os
 import re
 import shlex
 import shutil
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
@@ -33,7 +32,7 @@ from guest import boot
 from install import need
 from klog import lockdep_off, reports
 from ktap import FAILED, PASSED, SKIPPED, Result, count, shown
-from locks import cache, room_for_builds, write_json
+from locks import cache, room_for_builds
 from model import ROOT, Base, chosen_topics
 from process import Failure, say
 from qemu import accelerator, version
@@ -42,7 +41,7 @@ from suite import (Absent, Had, Program, Suite, Where, fsx, hackbench, jobs, kse
 from tree import apply, code_of, tree_of
 from watch import Late, Ran, Unfinished
 
-from results import write_report
+from runs import new_directory, newest_suites, read_json, write_report, write_run
 
 SUITES = {module.SUITE.name: module.SUITE for module in (hackbench, stress, perf, jobs, fsx, xfstests, ltp, kselftests,
                                                          trinity, syzkaller)}
@@ -379,14 +378,14 @@ def environment(base: Base, repo: Path, configs: list[str]) -> dict:
                         for config in configs for which, revision in revisions.items()]}
 
 
-def write(out: Path, base: Base, repo: Path, found: list[Compared]) -> None:
-    """Write suites.json into @out: what was run now, and what it has of other
+def content(base: Base, repo: Path, found: list[Compared]) -> dict:
+    """What suites.json has: what was @found now, and what the newest run has of other
     suites on the same kernels, made by the same compiler."""
     configs = list(dict.fromkeys(one.config for one in found))
-    path, now = out / "suites.json", environment(base, repo, configs)
+    newest, now = newest_suites(base), environment(base, repo, configs)
     rows = {(one.suite, one.config): record(one) for one in found}
-    if path.exists():
-        had = json.loads(path.read_text())
+    if newest:
+        had = read_json(newest / "suites.json")
         before = had["environment"]
         if before["compiler"] == now["compiler"] and {kernel["code"] for kernel in before["kernels"]} == {
                 kernel["code"] for kernel in now["kernels"]}:
@@ -395,8 +394,7 @@ def write(out: Path, base: Base, repo: Path, found: list[Compared]) -> None:
             rows = earlier | {key: row for key, row in rows.items() if "not run" not in row or key not in earlier}
             have = [kernel["config"] for kernel in now["kernels"]]
             now["kernels"] += [kernel for kernel in before["kernels"] if kernel["config"] not in have]
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(path, {"environment": now, "suites": list(rows.values())})
+    return {"environment": now, "suites": list(rows.values())}
 
 
 def main() -> int:
@@ -406,7 +404,7 @@ def main() -> int:
                                         f"{','.join(USUAL)})")
     parser.add_argument("--config", help="only the guests of this configuration (default: um, and check for what "
                                          "that lacks)")
-    parser.add_argument("--out", help="where to write (default: results/<base>/<date>)")
+    parser.add_argument("--out", help="where to write (default: a new directory results/<base>/<date>)")
     args = parser.parse_args()
     base = args.base
     names = [name.strip() for name in args.suite.split(",")] if args.suite else USUAL
@@ -416,15 +414,16 @@ def main() -> int:
     need("source", "build", "guest", "tests", "suites")
     room_for_builds("make suites")
     repo = repository(base, args.kdir)
-    out = Path(args.out) if args.out else ROOT / "results" / base.name / time.strftime("%Y-%m-%d")
+    out = Path(args.out) if args.out else new_directory(base)
     found, told = [], []
     for one in both(base, repo, names, [args.config] if args.config else guest_configs(base),
                     Options(args.accel, args.fresh)):
         found.append(one)
         told += shown(results(one))
-        write(out, base, repo, found)
-    write_report(out, args.kdir)
-    say(f"suites: {out / 'suites.json'} has what was seen, {out / 'report.md'} a table of it")
+    # What programs did is remembered: a run that was interrupted repeats nothing.
+    write_run(out, {"suites.json": content(base, repo, found)})
+    write_report(base, args.kdir)
+    say(f"suites: {out / 'suites.json'} has what was seen, the report of {base.name} a table of it")
     print(count(told))
     return any(result.verdict == FAILED for result in told)
 

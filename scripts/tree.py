@@ -23,9 +23,8 @@ from patches import not_needed, reverses
 
 # What a kernel of User-Mode Linux gets to be timed.
 UM = ROOT / "scripts" / "um"
-# Of C: blanks and comments, and what has none in it although it may look like it.
-BLOCK = r"/\*.*?\*/"
-TOKENS = re.compile(rf"""(?P<gap>(?:\s|//[^\n]*|{BLOCK})+)|\\\n|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
+# What gives C its text without comments, indentation and empty lines.
+UNCOMMENT = ("gcc", "-fpreprocessed", "-dD", "-E", "-P", "-w", "-x", "c", "-")
 
 
 def worktree(repo: Path, name: str, revision: str) -> Path:
@@ -68,13 +67,7 @@ def is_code(path: str) -> bool:
 
 def uncommented(text: str) -> str:
     """The C source @text without its comments, indentation and empty lines."""
-    def bare(token: re.Match) -> str:
-        """@token with one blank or the end of the line for all that it has of these."""
-        if token["gap"] is None:
-            return token[0]
-        return "\n" if "\n" in re.sub(BLOCK, "", token[0], flags=re.S) else " "
-
-    return TOKENS.sub(bare, text).strip()
+    return subprocess.run(UNCOMMENT, input=text, capture_output=True, text=True, check=True).stdout
 
 
 def code_of(repo: Path, revision: str) -> str:

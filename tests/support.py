@@ -56,7 +56,6 @@ PIPE = "".join(f"line {number}\n" for number in range(1, 31))
 
 SERIES = """summary = "A fake series"
 kselftest = "{name}"
-metric = "count"
 
 [base."v0"]
 status = "{status}"

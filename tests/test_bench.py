@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What make bench compares."""
 
-import argparse
 import contextlib
 import json
 import sys
@@ -72,34 +71,50 @@ class Revisions(KernelCase):
         self.assertEqual(list(found), ["baseline", "beta", "patched"])
         self.assertEqual(self.pipe(found["beta"]), ["LINE 5"])
 
-    def bench(self, measured: mock.Mock, time_again: bool = False, count: tuple[str, ...] = ()) -> Path:
-        """Run bench.bench() with all that takes a kernel replaced, and what is
+    def bench(self, measured: mock.Mock, *words: str) -> Path:
+        """Run bench.main() with all that takes a kernel replaced, and what is
         @measured; the results directory."""
         out = self.dir / "results/v0/today"
-        args = argparse.Namespace(kdir=None, accel="tcg", timed=False, boots=5, time_again=time_again,
-                                  count=list(count))
         with contextlib.ExitStack() as stack:
-            for name, value in (("repository", lambda *_: self.repo), ("kselftests", mock.Mock()),
-                                ("kernel", mock.Mock()), ("measures", mock.Mock(return_value=mock.Mock(MEASUREMENTS=[
+            for name, value in (("repository", lambda *_: self.repo), ("kselftests", mock.Mock()), ("need", mock.Mock()),
+                                ("room_for_builds", mock.Mock()), ("write_report", mock.Mock()), ("kernel", mock.Mock()),
+                                ("accelerator", lambda *_: "tcg"),
+                                ("measures", mock.Mock(return_value=mock.Mock(MEASUREMENTS=[
                                     Measurement("writes", "trace", "", mock.Mock())], NATIVE=None))),
                                 ("environment", lambda _base, accel, kernels: [accel, kernels]),
                                 ("record", lambda *_: {}), ("counted", measured)):
                 stack.enter_context(mock.patch.object(bench, name, value))
-            bench.bench(self.base, self.one, args, out)
+            stack.enter_context(mock.patch.object(sys, "argv", ["bench.py", "--topic", "alpha", "--out", str(out), *words]))
+            bench.main()
         return out
 
-    def test_interrupted(self):
-        """A run that does not come to its end leaves the figures as they were."""
-        def measured(one, compared, measurements, tests, accel, raw):
-            put(raw / "x/output.log", "first")
-            return [row]
-
+    def test_written(self):
+        """A run that does not come to its end leaves no directory; one that does is
+        written once."""
         row = {"topic": "alpha", "metric": "allocs", "condition": "64KiB", "evidence": "counter", "value": 1}
-        (self.dir / "results/v0/today").mkdir(parents=True)
-        out = self.bench(measured)
-        with self.assertRaises(KeyboardInterrupt):
-            self.bench(mock.Mock(side_effect=KeyboardInterrupt))
+        for broken in (KeyboardInterrupt, Failure("the guest died")):
+            with self.assertRaises((KeyboardInterrupt, Failure)):
+                self.bench(mock.Mock(side_effect=broken))
+            self.assertFalse((self.dir / "results").exists())
+        out = self.bench(mock.Mock(return_value=[row]))
         self.assertEqual(json.loads((out / "summary.json").read_text()), [row])
+        self.assertEqual(json.loads((out / "environment.json").read_text()), {"alpha": ["tcg", [{}, {}]]})
+        with self.fails("written once"):
+            self.bench(mock.Mock(side_effect=AssertionError))
+
+    def test_only(self):
+        """Counts or time can be taken alone; a base whose time nobody takes says so."""
+        with self.fails("nothing is timed of alpha", "ONLY=time"):
+            self.bench(mock.Mock(side_effect=AssertionError), "--only", "time")
+        self.enterContext(mock.patch.object(bench, "clock", mock.Mock(side_effect=AssertionError)))
+        self.bench(mock.Mock(return_value=[{"topic": "alpha"}]), "--only", "counts")
+
+    def test_timed_rows(self):
+        """The summary has the medians of the boots."""
+        cell = {"metric": "throughput", "unit": "op/s", "condition": "a", "evidence": "timed-uml"}
+        (row,) = bench.timed_rows(self.one, {"cells": [cell], "rounds": [
+            {"baseline": [1], "again": [3], "patched": [value]} for value in (4, 5, 9)]})
+        self.assertEqual(row, {"topic": "alpha", **cell, "values": {"baseline": 1, "patched": 5}})
 
     def test_resumed(self):
         """What was counted before an interruption is not counted again, until the
@@ -131,99 +146,9 @@ class Revisions(KernelCase):
                     guest.side_effect = [self.dir] * 2
                     bench.counted(self.one, compared, [changed], tests, "tcg", self.dir / "raw")
                     self.assertEqual(guest.call_count, 2)
-        put(self.dir / "results/v0/today/summary.json", "[]")
-        self.assertTrue(bench.unfinished(self.base, self.one).exists())
-        self.bench(mock.Mock(return_value=[]))
-        self.assertFalse(bench.unfinished(self.base, self.one).exists())
-
-    def test_kept(self):
-        """What keeps the figures of a topic keeps nothing else, and only where
-        all that is compared is the code that was measured."""
-        compared = bench.revisions(self.repo, self.base, self.one)
-        out = self.dir / "out"
-        with self.fails("has no figures of alpha", "make bench TOPIC=alpha"):
-            bench.kept(self.one, compared, out)
-        row = {"topic": "alpha", "metric": "allocs", "unit": "pages", "condition": "64KiB",
-               "evidence": "counter", "values": {}}
-        put(out / "summary.json", json.dumps([row, {**row, "topic": "beta"}]))
-        codes = {name: tree.code_of(side.repo, side.revision) for name, side in compared.items()}
-        kernels = [{"side": name, "code": code} for name, code in codes.items()]
-        # The kernels that are timed have the same names, and a benchmark in them.
-        kernels += [{"side": name, "code": "timed"} for name in codes]
-        before = {"compiler": bench.compiler(), "kernels": kernels}
-        put(out / "environment-alpha.json", json.dumps(before))
-        self.assertEqual(bench.kept(self.one, compared, out), ([row], before))
-        put(out / "environment-alpha.json", json.dumps({**before, "compiler": "gcc 0"}))
-        with self.fails("are of gcc 0, which is not the compiler here", "make bench TOPIC=alpha"):
-            bench.kept(self.one, compared, out)
-        put(out / "environment-alpha.json", json.dumps({**before, "kernels": [
-            one for one in kernels if one != {"side": "patched", "code": codes["patched"]}]}))
-        with self.fails("of another patched kernel"):
-            bench.kept(self.one, compared, out)
-
-    def test_time_again(self):
-        """Where only the time is taken anew, nothing is counted or built for it, and
-        what is on record of the kernels that were counted stays."""
-        compared = bench.revisions(self.repo, self.base, self.one)
-        kernels = [{"side": name, "config": "trace", "code": tree.code_of(side.repo, side.revision)}
-                   for name, side in compared.items()]
-        out = self.dir / "results/v0/today"
-        put(out / "summary.json", json.dumps([{"topic": "alpha", "metric": "allocs", "unit": "pages",
-                                               "condition": "64KiB", "evidence": "counter", "values": {}}]))
-        put(out / "environment-alpha.json", json.dumps({
-            "accelerator": "tcg", "compiler": bench.compiler(), "kernels": kernels}))
-        nothing = mock.Mock(return_value=[])
-        with mock.patch.object(bench, "kernel", mock.Mock(side_effect=AssertionError)):
-            self.bench(nothing, time_again=True)
-        self.assertEqual(nothing.mock_calls[0].args[2], [])
-        self.assertEqual(json.loads((out / "environment-alpha.json").read_text()), ["tcg", kernels])
-
-    def test_count(self):
-        """Where one measurement is counted, its rows take the place of those that were
-        there, and all others stay, of time, too, and so does the machine that took it;
-        its kernels come to those on record."""
-        compared = bench.revisions(self.repo, self.base, self.one)
-        kernels = [{"side": name, "config": "bench", "code": tree.code_of(side.repo, side.revision)}
-                   for name, side in compared.items()]
-        out = self.dir / "results/v0/today"
-        row = {"topic": "alpha", "metric": "allocs", "unit": "pages", "condition": "64KiB", "evidence": "counter",
-               "values": {"patched": 1}}
-        others = [{**row, "condition": "4KiB"}, {**row, "metric": "throughput", "evidence": "timed-uml"}]
-        put(out / "summary.json", json.dumps([*others, row]))
-        before = {"accelerator": "tcg", "host CPU": "another", "compiler": bench.compiler(), "kernels": kernels}
-        put(out / "environment-alpha.json", json.dumps(before))
-        new = {**row, "values": {"patched": 2}}
-        measured = mock.Mock(return_value=[new])
-        with self.fails("no measurement 'reads'", "'writes'"):
-            self.bench(measured, count=("reads",))
-        self.bench(measured, count=("writes",))
-        self.assertEqual([one.name for one in measured.mock_calls[0].args[2]], ["writes"])
-        self.assertEqual(json.loads((out / "summary.json").read_text()), [others[0], new, others[1]])
-        self.assertEqual(json.loads((out / "environment-alpha.json").read_text()),
-                         {**before, "kernels": [*kernels, {}, {}]})
-
-    def test_in_place(self):
-        """Rows stay where they were, and new ones come behind those of their metric, and
-        of their topic."""
-        def rows(*names: str) -> list[dict]:
-            return [dict(zip(("topic", "metric", "condition"), name.split("/"), strict=True)) for name in names]
-
-        before = rows("b/m/2", "b/n/2", "b/m/1", "a/m/1")
-        self.assertEqual(bench.in_place(rows("c/m/1", "a/m/1", "b/k/1", "b/m/3", "b/m/1", "b/n/2", "b/m/2"), before),
-                         rows("b/m/2", "b/m/1", "b/m/3", "b/n/2", "b/k/1", "a/m/1", "c/m/1"))
-        self.assertEqual(bench.in_place(before, []), rows("b/m/2", "b/m/1", "b/n/2", "a/m/1"))
-
-    def test_timed_before(self):
-        """An earlier time counts beside a new one if a machine like this took it of the
-        same kernels."""
-        kernels = [{"side": "baseline", "config": "um-time", "code": "a"}]
-        before = {"host CPU": bench.machine.machine()["CPU model"], "kernels": [{**kernels[0], "base": "v0"}]}
-        row = {"topic": "alpha", "evidence": "timed-uml", "metric": "throughput", "unit": "op/s", "condition": "",
-               "values": {}}
-        rows = [row, {**row, "evidence": "counter"}]
-        self.assertEqual(bench.timed_before(rows, before, kernels), [row])
-        self.assertEqual(bench.timed_before(rows, {**before, "host CPU": "another"}, kernels), [])
-        self.assertEqual(bench.timed_before(rows, before, [{**kernels[0], "code": "b"}]), [])
+        self.assertTrue(bench.unfinished(self.base, self.one, "counts").exists())
+        self.bench(mock.Mock(return_value=[row]))
+        self.assertFalse(bench.unfinished(self.base, self.one, "counts").exists())
 
     def test_chosen(self):
         """A measurement is of all columns, or of those that it names and that are
@@ -253,34 +178,6 @@ class Revisions(KernelCase):
                                  dict.fromkeys(("baseline", "other", "beta", "patched"), side))
         self.assertEqual({name: one.revision for name, one in timed.items()},
                          {"baseline": None, "other": None, "beta": "beta", "patched": "alpha"})
-
-    def test_failed(self):
-        """A run that fails leaves no results, and no directory for them."""
-        with self.assertRaises(Failure):
-            self.bench(mock.Mock(side_effect=Failure("the guest died")))
-        self.assertFalse((self.dir / "results").exists())
-
-    def test_cpus(self):
-        """Timed guests have up to the CPUs of this machine, and no more: said
-        before anything is built."""
-        self.enterContext(mock.patch.object(bench, "need", side_effect=AssertionError("installed")))
-        for there, asked in ((4, "5"), (4, "0"), (4, "x"), (64, "65")):
-            with self.subTest(there=there, asked=asked), mock.patch.object(bench.os, "cpu_count", return_value=there), \
-                    mock.patch.object(sys, "argv", ["bench.py", "--cpus", asked]), \
-                    mock.patch("sys.stderr"), self.assertRaises(SystemExit):
-                bench.main()
-        seen = []
-        self.enterContext(mock.patch.object(bench, "need"))
-        self.enterContext(mock.patch.object(bench, "room_for_builds"))
-        self.enterContext(mock.patch.object(bench, "write_report"))
-        self.enterContext(mock.patch.object(bench, "bench", lambda _base, _topic, args, out: (
-            seen.append(args.cpus), put(out / "report.md", "a report\n"))))
-        for there in (4, 64):
-            with mock.patch.object(bench.os, "cpu_count", return_value=there), \
-                    mock.patch.object(sys, "argv", ["bench.py", "--out", str(self.dir / "out")]):
-                bench.main()
-        self.assertEqual(seen, [4, 64])
-        self.assertEqual([bench.sweep(most) for most in (1, 2, 6, 8)], [[1], [1, 2], [1, 2, 4, 6], [1, 2, 4, 8]])
 
     def test_built_of(self):
         """Each side's kernel is built of its own base."""

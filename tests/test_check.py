@@ -17,7 +17,7 @@ import process
 import suites
 import tree
 from ktap import FAILED, PASSED, SKIPPED, Result
-from report import MARKS
+from runs import Figures
 
 MEASURED = check.measured
 
@@ -213,22 +213,22 @@ class Check(KernelCase):
         """Figures and suites of another source than the series has are told, and fail
         nothing; a README without the figures that there are does."""
         one = self.topic("gamma")
-        found = {"where": None, "fresh": False}
-        for module, name, fake in ((check, "newest", lambda *_: found["where"]),
-                                   (check, "fresh", lambda *_: found["fresh"]),
-                                   (check, "newest_suites", lambda *_: found["where"]),
-                                   (check, "fresh_suites", lambda *_: found["fresh"]),
-                                   (check.report, "figures", lambda *_: "figures\n"), (check, "ROOT", self.root)):
+        found = {}
+        for module, name, fake in ((check, "newest_suites", lambda *_: found["where"]),
+                                   (check, "fresh_suites", lambda *_: found["fresh"]), (check, "ROOT", self.root),
+                                   (check.figures, "out_of_date", lambda *_: found["wrong"]),
+                                   (check.figures, "load", lambda *_: {"gamma": (one, Figures(
+                                       [{}] * bool(found["where"]), [found["where"]], found["fresh"]))})):
             self.enterContext(mock.patch.object(module, name, fake))
-        for where, fresh, text, verdicts in (
-                    (None, False, "figures", [SKIPPED, SKIPPED, PASSED]),
-                    (Path("2026-02-03"), False, "figures", [SKIPPED, SKIPPED, PASSED]),
-                    (Path("2026-02-03"), True, "figures", [PASSED, PASSED, PASSED]),
-                    (Path("2026-02-03"), True, "others", [PASSED, PASSED, FAILED])):
-            with self.subTest(where=where, fresh=fresh, text=text):
-                found.update(where=where, fresh=fresh)
-                put(self.root / "README.md", f"a\n{MARKS[0]}{text}\n{MARKS[1]}b\n")
-                self.assertEqual([row.verdict for row in MEASURED(self.base, self.dir, [one])], verdicts)
+        readme = [(self.root / "README.md", "text")]
+        for where, fresh, wrong, verdicts in (
+                    (None, False, [], [SKIPPED, SKIPPED, PASSED]),
+                    (Path("2026-02-03"), False, [], [SKIPPED, SKIPPED, PASSED]),
+                    (Path("2026-02-03"), True, [], [PASSED, PASSED, PASSED]),
+                    (Path("2026-02-03"), True, readme, [PASSED, PASSED, FAILED])):
+            with self.subTest(where=where, fresh=fresh, wrong=wrong):
+                found.update(where=where, fresh=fresh, wrong=wrong)
+                self.assertEqual([row.verdict for row in MEASURED(self.base, self.dir)], verdicts)
 
     def test_minutes(self):
         """A limit is a number of minutes, one or more."""

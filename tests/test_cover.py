@@ -7,7 +7,7 @@ from support import Case
 import cover
 from model import Topic
 
-ONE = Topic(name="pipe", summary="", kselftest="pipes", metric="")
+ONE = Topic(name="pipe", summary="", kselftest="pipes")
 GOOD = """What the series does, in a paragraph. Costs are below.
 
 Results

@@ -361,26 +361,26 @@ class Compared(HostCase):
         return said.getvalue()
 
     def test_verdicts(self):
-        """A row that is clear of 1 is a gain or a loss, the others are not; boots
+        """A row that is clear of 1 is better or worse, the others are not; boots
         by turns need no caution."""
         self.save("base", "9.1", 1, 100, 101, 99, 100, 102, step=2)
         self.save("patched", "9.1-p", 2, 120, 121, 119, 120, 122, step=2)
         text = self.output("base", "patched")
         self.assertRegex(text, r"`throughput` \| thread \| 100 \| 120 \| \+20\.0 % \| 1\.200 \[1\.\d+, 1\.\d+\] "
-                               r"\| 5 and 5 \| gain \| op/s")
-        self.assertRegex(text, r"same \| 102 \| 102 \| \+0\.0 % \| 1\.000 \[0\.\d+, 1\.\d+\] \| 5 and 5 \| no")
-        self.assertIn("2 rows: 1 gain, 0 loss, 1 no difference seen, 0 too few boots.", text)
+                               r"\| 5 and 5 \| better \| op/s")
+        self.assertRegex(text, r"same \| 102 \| 102 \| \+0\.0 % \| 1\.000 \[0\.\d+, 1\.\d+\] \| 5 and 5 \| cannot tell")
+        self.assertIn("2 rows: 1 better, 0 worse, 1 cannot tell, 0 too few boots.", text)
         self.assertNotIn("by turns", text)
-        self.assertIn("0 gain, 1 loss", self.output("patched", "base"))
+        self.assertIn("0 better, 1 worse", self.output("patched", "base"))
 
     def test_one_boot(self):
         """With one boot there is no interval, which is said."""
         self.save("base", "9.1", 1, 100)
         self.save("patched", "9.1-p", 2, 500)
         text = self.output("base", "patched")
-        self.assertIn("there is no interval, and nothing is called a gain or a loss", text)
+        self.assertIn("there is no interval, and nothing is called better or worse", text)
         self.assertIn("5.000, no interval | 1 and 1 | too few boots", text)
-        self.assertIn("0 gain, 0 loss", text)
+        self.assertIn("0 better, 0 worse", text)
 
     def test_cautions(self):
         """Few boots, the same kernel, boots in a row, and a virtual machine."""

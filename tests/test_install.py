@@ -110,9 +110,9 @@ class Makefile(Case):
         """Spaces and what the shell takes for its own reach the step as they
         are."""
         odd = f"a b; touch {self.dir}/ran $HOME \"'"
-        self.assertEqual(self.given("bench", f"TOPIC={odd.replace('$', '$$')}", "OUT=c d", "CPUS=x"),
-                         ["scripts/bench.py", "--topic", odd, "--cpus", "x", "--out", "c d"])
-        self.assertEqual(self.given("report", "RESULTS=a b"), ["scripts/report.py", "a b"])
+        self.assertEqual(self.given("bench", f"TOPIC={odd.replace('$', '$$')}", "OUT=c d", "BOOTS=x"),
+                         ["scripts/bench.py", "--topic", odd, "--boots", "x", "--out", "c d"])
+        self.assertEqual(self.given("report", "BASE=a b"), ["scripts/report.py", "--base", "a b"])
         self.assertEqual(self.given("check-full", "MINUTES=5", "BASE=v0"),
                          ["scripts/check.py", "--base", "v0", "--minutes", "5", "--full"])
         self.assertFalse((self.dir / "ran").exists())

@@ -11,7 +11,7 @@ import knockout
 from ktap import FAILED, PASSED, SKIPPED
 from model import CONFIGS, GUESTS, Topic, bases, topics
 
-ONE = Topic(name="filemap", summary="", kselftest="filemap", metric="")
+ONE = Topic(name="filemap", summary="", kselftest="filemap")
 CASE = knockout.Case(name="nothing counted", command="./race -t truncate", knobs={"race/skip": 2}, fails=True,
                      config="trace")
 

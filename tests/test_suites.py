@@ -13,8 +13,7 @@ from unittest import mock
 from support import SCRIPTS, Case, KernelCase, put
 
 # isort: split
-import report
-import results
+import runs
 import suites
 import watch
 from ktap import FAILED, PASSED, SKIPPED, Result
@@ -408,28 +407,33 @@ class Guests(KernelCase):
 
     def test_written(self):
         """suites.json has what was seen, and keeps what it had of other suites on
-        the same kernels, of the same compiler; the report has a table of it."""
+        the same kernels, of the same compiler."""
         self.table["patched", "b1"] = [1]
-        done, out = self.compared(), self.dir / "out"
+        done = self.compared()
         other = replace(done, suite="hackbench", seen=None, why="no package")
         with mock.patch.object(suites, "environment", lambda *_: {
                 "base": "v0", "host CPU": "cpu", "compiler": self.compiler, "virtual CPUs": 2, "memory": "2G",
                 "repeats": 5, "kernels": [{"side": "patched", "config": "um", "code": self.code}]}), \
                 mock.patch.object(suites, "SUITES", {"s": self.suite, "hackbench": hackbench.SUITE}):
             self.code, self.compiler = "1", "gcc"
-            suites.write(out, self.base, self.dir, [done])
-            suites.write(out, self.base, self.dir, [other])
+            self.enterContext(mock.patch.object(runs, "ROOT", self.root))
+
+            def write(*found) -> dict:
+                """The newest suites.json after a run that @found that."""
+                out = runs.new_directory(self.base)
+                runs.write_run(out, {"suites.json": suites.content(self.base, self.dir, list(found))})
+                return json.loads((out / "suites.json").read_text())
+
+            write(done)
+            write(other)
             # Not to be had this time: what it did before stays.
-            suites.write(out, self.base, self.dir, [replace(done, seen=None, why="no checkout")])
-            content = json.loads((out / "suites.json").read_text())
+            content = write(replace(done, seen=None, why="no checkout"))
             self.assertEqual([row["suite"] for row in content["suites"]], ["s", "hackbench"])
             self.code = "2"
-            suites.write(out, self.base, self.dir, [other])
-            later = json.loads((out / "suites.json").read_text())
-            suites.write(out, self.base, self.dir, [done])
+            later = write(other)
+            write(done)
             self.compiler = "another"
-            suites.write(out, self.base, self.dir, [other])
-            last = json.loads((out / "suites.json").read_text())
+            last = write(other)
         self.assertEqual([row["suite"] for row in later["suites"]], ["hackbench"])
         self.assertEqual([row["suite"] for row in last["suites"]], ["hackbench"])
         row = content["suites"][0]
@@ -440,19 +444,18 @@ class Guests(KernelCase):
         self.assertIn("| s | 1.0 | um | 3 | 3, 0, 0 | 2, 1, 0 | 1 | 0 |", text)
         self.assertIn("| hackbench | no package | um | not run |", text)
         self.assertIn("s (um), b1, differs: baseline 6x passed; patched 6x failed: exit status 1", text)
-        self.assertIn("## Other people's tests", report.write(out, self.base, {}).read_text())
 
     def test_fresh(self):
         """Whether suites ran on the series as they are is told by their code."""
-        self.assertIsNone(results.newest_suites(self.base))
+        self.assertIsNone(runs.newest_suites(self.base))
         put(self.root / "results/v0/2026-01-02/suites.json", json.dumps(
             {"environment": {"kernels": [{"side": "baseline", "code": "b"}, {"side": "patched", "code": "p"}]}}))
-        with mock.patch.object(results, "ROOT", self.root), mock.patch.object(results, "apply", lambda *_: "rev"), \
-                mock.patch.object(results, "chosen_topics", lambda *_: []):
-            where = results.newest_suites(self.base)
+        with mock.patch.object(runs, "ROOT", self.root), mock.patch.object(runs, "apply", lambda *_: "rev"), \
+                mock.patch.object(runs, "chosen_topics", lambda *_: []):
+            where = runs.newest_suites(self.base)
             for code, fresh in (("p", True), ("b", False)):
-                with mock.patch.object(results, "code_of", lambda _repo, _revision, code=code: code):
-                    self.assertEqual(results.fresh_suites(self.base, self.dir, where), fresh)
+                with mock.patch.object(runs, "code_of", lambda _repo, _revision, code=code: code):
+                    self.assertEqual(runs.fresh_suites(self.base, self.dir, where), fresh)
 
 
 class Command(KernelCase):

@@ -347,7 +347,6 @@ class Code(KernelCase):
         self.assertNotEqual(code("#define A 2\nint x = '\"';\n"), before)
         for one, other in (('char *x = "/* a */";\n', 'char *x = "/* b */";\n'),
                            ('char *x = "a  b";\n', 'char *x = "a b";\n'),
-                           ("#define A \\\n1 // of\n", "#define A \\\n\n1\n"),
                            ("#error don't // a\nint x;\n", "#error don't // a\nint y; // it's\n")):
             self.assertNotEqual(code(one), code(other))
         self.assertEqual(code("#define A /* one\ntwo */ 1\n"), code("#define A 1 // one\n"))

@@ -18,6 +18,7 @@ from pathlib import Path
 import cover
 import export
 import kernelscripts
+import measured
 import memo
 from build import compiler, configure, fragments_hash, jobs, selected
 from command import arguments, run
@@ -31,7 +32,7 @@ from tree import apply, commit_of, tree_of, worktree
 
 # Raise these when what texts(), or what builds(), finds wrong changes: their
 # results are remembered.
-TEXT_RULES = 1
+TEXT_RULES = 2
 BUILD_RULES = 1
 TAGS = re.compile(r"^(Signed-off-by|Reviewed-by|Acked-by|Tested-by|Suggested-by|Reported-by|"
                   r"Co-developed-by|Cc): ", re.M)
@@ -77,13 +78,22 @@ def checkpatch(tree: Path, patch: Path) -> str:
     return "\n\n".join(left)
 
 
+def pages() -> Iterator[Result]:
+    """README and our own pages have measured numbers in generated blocks alone."""
+    for path in [ROOT / "README.md", *sorted((ROOT / "Documentation").glob("*.rst"))]:
+        name = str(path.relative_to(ROOT))
+        yield verdict(f"{name}: measured numbers", "; ".join(measured.wrong(path.read_text(), name)))
+
+
 def scripts() -> Iterator[Result]:
-    """ruff over the Python, shellcheck over the shell of the repository."""
+    """ruff over the Python, shellcheck over the shell of the repository, and what
+    its pages say."""
     yield verdict("ruff", complaint(tool("ruff"), "check", "-q", "--no-cache", "scripts", "tests", cwd=ROOT))
     shells = [path for path in output("git", "-C", ROOT, "ls-files", "--cached", "--others",
                                       "--exclude-standard").splitlines()
               if (ROOT / path).is_file() and (path.endswith(".sh") or path == ".ci/run")]
     yield verdict("shellcheck", complaint("shellcheck", *shells, cwd=ROOT) if shells else "")
+    yield from pages()
 
 
 def committed(topic: Topic, base: Base, tree: Path, head: str) -> Iterator[Result]:
@@ -128,6 +138,10 @@ def texts(topic: Topic, base: Base, tree: Path) -> Iterator[Result]:
                     wrong = cover.wrong(export.blurb(patch)[1], topic, 1)
                 yield verdict(f"{name}: written", "; ".join(wrong))
                 continue
+            if base.reference:
+                # git's head and the message's Date are none of it.
+                yield verdict(f"{name}: measured numbers", "; ".join(measured.wrong_message(
+                    message.partition("\n\n")[2], name, topic.measured.get(str(int(patch.name[:4])), 0))))
             yield verdict(f"{name}: checkpatch --strict", checkpatch(tree, patch))
             people |= set(kernelscripts.maintainers(tree, patch))
     # One patch may touch nothing but files without an entry; its series may not.
@@ -214,7 +228,8 @@ def what_matters(topic: Topic, base: Base, repo: Path, head: str) -> list[str]:
 def text_matters(topic: Topic, base: Base, repo: Path) -> list[str]:
     """What the results of texts() follow from: the patches, and the scripts of
     the base and the tools that read them."""
-    return [str(TEXT_RULES), topic.name, tree_of(repo, base.tag), output("codespell", "--version"), sha256(LOCK),
+    return [str(TEXT_RULES), topic.name, topic.kselftest, str(topic.measured), tree_of(repo, base.tag),
+            output("codespell", "--version"), sha256(LOCK),
             *(path.read_text() for path in [topic.cover(base), *topic.patches(base)])]
 
 

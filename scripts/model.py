@@ -121,7 +121,9 @@ class Topic:
     """One patches/<topic>/series.toml.  @see: what a user of the topic sees;
     @row, @text, @panel: which figures texts show, as figures.py has it; @replaces:
     another topic that does the same in another way, to the same lines; where this
-    one has a series, that is no part of what goes in together."""
+    one has a series, that is no part of what goes in together; @measured: of
+    patches, by number, how many measured numbers the message for the reference base
+    has."""
 
     name: str
     summary: str
@@ -131,6 +133,7 @@ class Topic:
     text: dict[str, str] = field(default_factory=dict)
     panel: Panel | None = None
     replaces: str = ""
+    measured: dict[str, int] = field(default_factory=dict)
     neighbours: tuple[str, ...] = ()
     native: tuple[str, ...] = ()
     emulated: tuple[str, ...] = ()
@@ -283,7 +286,8 @@ def figure_panel(where: str, row: dict) -> Panel:
     curves = []
     for curve in row["curve"]:
         expect(f"{where}, curve,", curve, {"label", "points"}, {"metric", "cost"})
-        curves.append(Curve(**{**curve, "points": tuple((float(place), name) for place, name in curve["points"])}))
+        points = tuple((float(place), name) for place, name in curve["points"])
+        curves.append(Curve(**{**curve, "points": points}))
     return Panel(row["title"], row["x"], tuple(curves))
 
 

@@ -7,10 +7,16 @@ from unittest import mock
 from support import KernelCase, git, put
 
 # isort: split
+from test_cover import GOOD
+
+# isort: split
 import export
 import lint
 import tree
 from ktap import FAILED, PASSED, Result
+
+
+LETTER = GOOD.replace("pipes", "alpha").replace("TOPIC=pipe", "TOPIC=alpha")
 
 
 class Committed(KernelCase):
@@ -67,8 +73,7 @@ class Texts(KernelCase):
     def setUp(self):
         super().setUp()
         self.one = self.series("alpha", ("fs/pipe.c", "line 7\n", "line seven\n"))
-        put(self.one.cover(self.base), "Subject: [PATCH 0/1] alpha\n\nWhy.\n\nResults\n\n  a  1  2\n  b  3  4\n\n"
-            "Costs\n\nNone.\n\nHow to reproduce\n\n  make bench TOPIC=alpha\n\nChanges since v1\n\nNone.\n")
+        put(self.one.cover(self.base), "Subject: [PATCH 0/1] alpha\n\nWhy.\n\n" + LETTER)
         # The checkers themselves are not on trial, nor installed.
         for name, fake in (("complaint", lambda *_argv, **_more: ""), ("search_path", lambda: "")):
             self.enterContext(mock.patch.object(lint, name, fake))
@@ -99,6 +104,30 @@ class Texts(KernelCase):
         self.assertEqual(self.failed(), [])
         put(letter, complete + "*** BLURB HERE ***\n")
         self.assertEqual(self.failed(), ["written"])
+
+    def test_measured(self):
+        """A message of what is to be sent has the measured numbers that are known
+        of it, its Date and diff aside."""
+        (patch,) = self.one.patches(self.base)
+        put(patch, patch.read_text().replace("\n---\n", "\n9 ns, 2 -> 0.\n---\n", 1))
+        self.assertEqual(self.failed(), ["measured numbers"])
+        self.one = replace(self.one, measured={"1": 2})
+        self.assertEqual(self.failed(), [])
+        self.one = replace(self.one, measured={"1": 1})
+        self.assertEqual(self.failed(), ["measured numbers"])
+        self.base = replace(self.base, reference=False)
+        self.assertEqual(self.failed(), [])
+
+    def test_pages(self):
+        """README and our own pages, not those that are mirrored, have no measured
+        numbers outside of blocks."""
+        for name in ("README.md", "Documentation/own.rst", "Documentation/mm/theirs.rst"):
+            put(self.root / name, "9 ns\n")
+        self.enterContext(mock.patch.object(lint, "ROOT", self.root))
+        self.assertEqual([(one.name, one.verdict) for one in lint.pages()],
+                         [("README.md: measured numbers", FAILED), ("Documentation/own.rst: measured numbers", FAILED)])
+        put(self.root / "README.md", "<!-- figures: table -->\n9 ns\n<!-- end of figures -->\n")
+        self.assertEqual(next(lint.pages()), Result("README.md: measured numbers", PASSED, ""))
 
     def test_tags(self):
         """No person's tag is stored."""

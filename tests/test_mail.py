@@ -314,7 +314,7 @@ class Program(SeriesCase):
 
     def setUp(self):
         super().setUp()
-        self.cover(GOOD.replace("pipes", "alpha"))
+        self.cover(GOOD.replace("pipes", "alpha").replace("TOPIC=pipe", "TOPIC=alpha"))
         self.answers = self.dir / "answers"
         put(self.answers / "am", "---\nTotal patches: 2\n---\n")
         put(self.answers / "check", "---\n\x1b[32mo\x1b[0m fine\n---\nSuccess: 2, Warning: 0, Error: 0\n")
@@ -388,8 +388,8 @@ class Program(SeriesCase):
         with mock.patch.object(mail, "messages", side_effect=AssertionError("written")):
             self.assertEqual(self.refused("'Changes in v2'", argv=("--version", "2")).count("\n"), 0)
             self.cover("*** BLURB HERE ***\n")
-            self.assertEqual(self.refused(*(f"'{title}'" for title in (cover.RESULTS, cover.COSTS, cover.REPRODUCE,
-                                                                       cover.SINCE, "***"))).count("\n"), 4)
+            self.assertEqual(self.refused(*(f"'{title}'" for title in (*cover.WANTED, cover.SINCE, "***")),
+                                          "without a symptom").count("\n"), 8)
 
     def test_arguments(self):
         """So are a sender and a prefix that are none, and a topic that has no

@@ -22,12 +22,12 @@ from types import SimpleNamespace
 from model import ROOT, Base, Row, Topic, with_series
 from process import Failure
 
-from runs import AGAIN, Figures, change, figures, verdict
+from runs import AGAIN, Figures, change, figures
 
 # The markers, in Markdown and letters, and in reStructuredText.
-BLOCK = re.compile(r"^(?P<begin>(?P<kind><!--|\.\.) figures: (?P<name>[\w.]+)(?: -->)?\n)(?P<content>.*?)"
-                   r"^(?P<end>(?:<!--|\.\.) end of figures(?: -->)?)$", re.M | re.S)
-MARKER = re.compile(r"^(?:<!--|\.\.) (?:figures: [\w.]+|end of figures)(?: -->)?\n", re.M)
+BLOCK = re.compile(r"^(?P<begin>(?P<kind><!--|\.\.) figures: (?P<name>[\w.]+)(?: -->)?\n)"
+                   r"(?P<content>(?:(?!(?:<!--|\.\.) ).*\n)*?)(?P<end>(?P=kind) end of figures(?: -->)?)$", re.M)
+MARKER = re.compile(r"^(?:<!--|\.\.) (?:figures: .*|end of figures.*)\n?", re.M)
 WIDTH = 72
 HEADS = ("series", "you see", "what goes away", "gain", "you pay", "kernel code")
 
@@ -85,14 +85,14 @@ def find(topic: Topic, wanted: Row, rows: list[dict]) -> dict:
                   f"patches/{topic.name}/series.toml, or run 'make bench TOPIC={topic.name}'")
 
 
-def letter_table(topic: Topic, own: Figures) -> str:
-    """The rows of @topic as a cover letter shows them: the price is marked."""
+def letter_table(topic: Topic, own: Figures, base: str) -> str:
+    """The rows of @topic as a cover letter shows them: the price is marked.  @base is
+    the release's version."""
     lines = []
     found = [(wanted, find(topic, wanted, own.rows)) for wanted in topic.row]
     cells = [(("* " if wanted.cost else "") + wanted.label,
               *(number(row["values"][side]) if side in row["values"] else "" for side in ("baseline", "patched")),
               moved(row)) for wanted, row in found]
-    base = own_base(own)
     widths = [max(len(line[column]) for line in [*cells, ("", base, "series", "")]) for column in range(4)]
     for line in [("", base, "series", ""), *cells]:
         lines.append(f"  {line[0]:{widths[0]}} {line[1]:>{widths[1]}} {line[2]:>{widths[2]}}  {line[3]}".rstrip())
@@ -107,11 +107,6 @@ def letter_table(topic: Topic, own: Figures) -> str:
                                f"{max(one['ratio'] for one in noise):.2f}.", WIDTH, initial_indent="  ",
                                subsequent_indent="  ")
     return "\n".join(lines)
-
-
-def own_base(own: Figures) -> str:
-    """The release that @own are of, as tables call it."""
-    return next(iter(own.runs)).parent.name.removeprefix("v") if own.runs else "base"
 
 
 def values_of(row: dict) -> SimpleNamespace:
@@ -205,7 +200,9 @@ def block(name: str, base: Base, known: dict[str, tuple[Topic, Figures]], letter
     topic, own = known[owner]
     if not own.fresh:
         return textwrap.fill(stale(topic), WIDTH)
-    return letter_table(topic, own) if which == "table" else textwrap.fill(sentence(topic, which, own), WIDTH)
+    if which == "table":
+        return letter_table(topic, own, base.version)
+    return textwrap.fill(sentence(topic, which, own), WIDTH)
 
 
 def fill(text: str, base: Base, known: dict[str, tuple[Topic, Figures]], letter: str = "") -> str:

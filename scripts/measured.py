@@ -8,10 +8,7 @@ the code, sizes, versions, dates, and what a command takes in minutes are none.
 
 import re
 
-# A block and its markers, in Markdown and letters, and in reStructuredText.
-BLOCK = re.compile(r"^(?:<!-- figures: (?P<name>[\w.-]+) -->\n(?P<body>(?:(?!<!-- ).*\n)*?)<!-- end of figures -->"
-                   r"|\.\. figures: (?P<page>[\w.-]+)\n(?P<own>(?:(?!\.\. ).*\n)*?)\.\. end of figures)$", re.M)
-MARKER = re.compile(r"^(?:<!--|\.\.) (?:figures: .*|end of figures.*)", re.M)
+from figures import BLOCK, MARKER
 
 NUMBER = r"(?<![\w.,:/\[-])\d(?:[\d.,]*\d)?"
 # What is counted or timed, in the singular or not.
@@ -40,6 +37,10 @@ EXCEPT = {
 EXCEPTED = re.compile("|".join(re.escape(words).replace(r"\ ", r"\s+") for words in EXCEPT))
 
 
+# The numbers that a complaint names.
+NAMED = 5
+
+
 def outside(text: str) -> str:
     """@text with its blocks blanked, line by line, so that line numbers stay."""
     return BLOCK.sub(lambda block: "\n" * block[0].count("\n"), text)
@@ -47,8 +48,7 @@ def outside(text: str) -> str:
 
 def blocks(text: str) -> dict[str, str]:
     """The blocks of @text: name to what is between its markers."""
-    return {found["name"] or found["page"]: found["body"] or found["own"] or ""
-            for found in BLOCK.finditer(text)}
+    return {found["name"]: found["content"] for found in BLOCK.finditer(text)}
 
 
 def numbers(text: str) -> list[tuple[int, str]]:
@@ -68,10 +68,12 @@ def wrong_message(message: str, where: str, known: int) -> list[str]:
 
 
 def wrong(text: str, where: str) -> list[str]:
-    """A sentence for each measured number, and for each marker without its other
-    half, that @text, which is called @where, has outside of blocks."""
-    return [f"{where} has '{words}' in line {line}: put it into a block of figures, which is made from summary.json, "
-            "or say it in words" for line, words in numbers(text)] + [
-            f"{where} has '{marker}' without its other half: a block is between the lines '<!-- figures: a-name -->' "
-            "and '<!-- end of figures -->' (.rst: '.. figures: a-name' and '.. end of figures')"
+    """A sentence about the measured numbers that @text, which is called @where, has
+    outside of blocks, and one for each marker without its other half."""
+    found = [f"'{words}' in line {line}" for line, words in numbers(text)]
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return [f"{where} has {', '.join(found[:NAMED])}{more}: put it into a block of figures, which is made from "
+            "summary.json, or say it in words"] * bool(found) + [
+            f"{where} has '{marker.strip()}' without its other half: a block is between the lines '<!-- figures: "
+            "a-name -->' and '<!-- end of figures -->' (.rst: '.. figures: a-name' and '.. end of figures')"
             for marker in MARKER.findall(outside(text))]

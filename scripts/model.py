@@ -301,8 +301,8 @@ def read_topic(path: Path) -> Topic:
     shown = {"row": shown_rows(str(path), row.get("row", []))}
     if "panel" in row:
         shown["panel"] = figure_panel(str(path), row["panel"])
-    found = Topic(name=path.parent.name, **{
-        **plain(row), **shown, "base": {name: state(f"{path}, base {name},", table) for name, table in row["base"].items()}})
+    states = {name: state(f"{path}, base {name},", table) for name, table in row["base"].items()}
+    found = Topic(name=path.parent.name, **{**plain(row), **shown, "base": states})
     known = bases()
     forms = [found, *(replace(found, **state.own) for state in found.base.values())]
     for name in [*found.base, *(name for form in forms for name in form.beside)]:

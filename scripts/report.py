@@ -25,14 +25,15 @@ from suite.table import section as table_of_suites
 
 from runs import AGAIN, EVIDENCE, TIMED, Figures, change, newest_suites, read_json, verdict
 
-INTRODUCTION = """Counts are exact, or means ± twice their standard error: `counter` from tracepoints of the `trace` kernel,
-`icount` executed instructions of the `bench` kernel in QEMU, `lines` cache lines that one CPU writes and another
-touches. Time is that of kernels that run natively as User-Mode Linux on two CPUs: in each round every kernel is booted
-once, the base twice; the ratio to the base is the mean of the middle half of the rounds, with its 95 % bootstrap
-interval over rounds, and A/A is the base against itself. A row is better or worse where its interval is clear of 1.
+INTRODUCTION = """Counts are exact, or means ± twice their standard error: `counter` from tracepoints of the `trace`
+kernel, `icount` executed instructions of the `bench` kernel in QEMU, `lines` cache lines that one CPU writes and
+another touches. Time is that of kernels that run natively as User-Mode Linux on two CPUs: in each round every kernel
+is booted once, the base twice; the ratio to the base is the mean of the middle half of the rounds, with its 95 %
+bootstrap interval over rounds, and A/A is the base against itself. A row is better or worse where its interval is clear
+of 1.
 [methodology.rst](../../Documentation/methodology.rst) has the rest, [rows.csv](rows.csv) all rows."""
-COLUMNS = ("topic", "evidence", "metric", "condition", "unit", "kernel", "value", "deviation", "samples", "ratio", "low",
-           "high", "rounds")
+COLUMNS = ("topic", "evidence", "metric", "condition", "unit", "kernel", "value", "deviation", "samples", "ratio",
+           "low", "high", "rounds")
 # Rows of a topic that got worse, at most, in the report; all are in rows.csv.
 MOST_WORSE = 12
 
@@ -116,10 +117,10 @@ def rows_csv(known: list[tuple[Topic, Figures]]) -> str:
             for side in dict.fromkeys([*row["values"], *ratios]):
                 spread = row.get("spreads", {}).get(side, {})
                 own_ratio = ratios.get(side, {})
-                low, high = own_ratio.get("interval", ("", ""))
+                told = [own_ratio.get("ratio", ""), *own_ratio.get("interval", ("", ""))]
                 writer.writerow([topic.name, row["evidence"], row["metric"], row["condition"], row["unit"], side,
                                  row["values"].get(side, ""), spread.get("deviation", ""), spread.get("number", ""),
-                                 *(f"{one:.4g}" if one != "" else "" for one in (own_ratio.get("ratio", ""), low, high)),
+                                 *(f"{one:.4g}" if one != "" else "" for one in told),
                                  own_ratio.get("rounds", "")])
     return out.getvalue()
 

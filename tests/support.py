@@ -17,10 +17,12 @@ sys.path.insert(0, str(SCRIPTS))
 
 import export
 import fetch
+import figures
 import install
 import locks
 import model
 import process
+import runs
 
 BASES = """
 [base."v0"]
@@ -163,7 +165,8 @@ class KernelCase(Case):
         self.root = self.dir / "root"
         put(self.root / "bases.toml", BASES)
         (self.root / "patches").mkdir()
-        for module in (model, export):
+        put(self.root / "README.md", "")
+        for module in (model, export, figures, runs):
             self.enterContext(mock.patch.object(module, "ROOT", self.root))
         self.base = model.find_base("v0")
         self.kdir = self.dir / "linux"

@@ -76,15 +76,16 @@ class Revisions(KernelCase):
         @measured; the results directory."""
         out = self.dir / "results/v0/today"
         with contextlib.ExitStack() as stack:
-            for name, value in (("repository", lambda *_: self.repo), ("kselftests", mock.Mock()), ("need", mock.Mock()),
-                                ("room_for_builds", mock.Mock()), ("write_report", mock.Mock()), ("kernel", mock.Mock()),
-                                ("accelerator", lambda *_: "tcg"),
+            for name in ("kselftests", "need", "room_for_builds", "write_report", "kernel"):
+                stack.enter_context(mock.patch.object(bench, name))
+            for name, value in (("repository", lambda *_: self.repo), ("accelerator", lambda *_: "tcg"),
                                 ("measures", mock.Mock(return_value=mock.Mock(MEASUREMENTS=[
                                     Measurement("writes", "trace", "", mock.Mock())], NATIVE=None))),
                                 ("environment", lambda _base, accel, kernels: [accel, kernels]),
                                 ("record", lambda *_: {}), ("counted", measured)):
                 stack.enter_context(mock.patch.object(bench, name, value))
-            stack.enter_context(mock.patch.object(sys, "argv", ["bench.py", "--topic", "alpha", "--out", str(out), *words]))
+            stack.enter_context(mock.patch.object(sys, "argv", ["bench.py", "--topic", "alpha", "--out", str(out),
+                                                                *words]))
             bench.main()
         return out
 

@@ -16,11 +16,11 @@ from test_report import ROWS, cell
 TOPIC = Topic("pipe", "pages under the mutex", "pipe", see="a mutex", row=(
     Row("allocs", "allocs", "write", "allocations"), Row("free", "throughput", "free", "tasks"),
     Row("price", "throughput", "bound", "bound tasks", cost=True)),
-    text={"symptom": "A write allocates {allocs.baseline} pages, and {allocs.patched} with the series ({allocs.change}); "
-                     "{free.tree} {free.ratio} {free.times}.", "bad": "{nothing.baseline}"})
+    text={"symptom": "A write allocates {allocs.baseline} pages, and {allocs.patched} with the series "
+                     "({allocs.change}); {free.tree} {free.ratio} {free.times}.", "bad": "{nothing.baseline}"})
 OWN = runs.Figures(ROWS, [Path("results/v9.1/2026-02-03")], True)
 BASE = mock.Mock()
-BASE.name = "v0"
+BASE.name, BASE.version = "v0", "9.1"
 
 
 class Numbers(Case):

@@ -34,7 +34,8 @@ def timed(condition: str, ratio: float, low: float, high: float) -> dict:
 TOPIC = Topic("pipe", "pages under the mutex", "pipe", row=(
     Row("allocs", "allocs", "write", "allocations"), Row("price", "throughput", "bound", "bound tasks", cost=True)))
 ROWS = [cell("allocs", "write", baseline=14, patched=0), timed("free", 2, 1.91, 2.09), timed("bound", 0.8, 0.7, 0.9),
-        {**cell("insns", "1B", "icount", baseline=2000, patched=2050), "spreads": {"baseline": SPREAD, "patched": SPREAD}},
+        {**cell("insns", "1B", "icount", baseline=2000, patched=2050),
+         "spreads": {"baseline": SPREAD, "patched": SPREAD}},
         cell("lines_mean", "all", "lines", baseline=1, patched=9)]
 
 

@@ -82,7 +82,8 @@ class Written(KernelCase):
 
     def setUp(self):
         super().setUp()
-        self.one = self.series("alpha", ("fs/pipe.c", "line 7\n", "line seven\n"), ("Documentation/x.rst", "", "text\n"))
+        self.one = self.series("alpha", ("fs/pipe.c", "line 7\n", "line seven\n"),
+                               ("Documentation/x.rst", "", "text\n"))
         self.repo = self.imported()
         self.enterContext(mock.patch.object(runs, "ROOT", self.root))
         self.revision = tree.apply(self.repo, self.base, [self.one])
@@ -110,7 +111,7 @@ class Written(KernelCase):
             self.write("2026-02-04", [object()])
         self.assertEqual([path.name for path in runs.directories(self.base)], ["2026-02-03"])
         with mock.patch.object(runs.time, "strftime", return_value="2026-02-03"):
-            for number in range(2, 12):
+            for _ in range(10):
                 self.write(runs.new_directory(self.base).name, [])
         self.assertEqual([path.name for path in runs.directories(self.base)][-2:], ["2026-02-03.10", "2026-02-03.11"])
 

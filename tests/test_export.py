@@ -78,7 +78,7 @@ class Export(KernelCase):
         """A cover letter and a patch for each commit, under git's names, and
         the mirrors of what the series changes of the kernel, or adds."""
         self.assertEqual(sorted(self.write()), [
-            "Documentation/core/alpha.rst", "bases.toml", "fs/new.c", "fs/pipe.c",
+            "Documentation/core/alpha.rst", "README.md", "bases.toml", "fs/new.c", "fs/pipe.c",
             "patches/alpha/series.toml",
             "patches/alpha/v0/0000-cover-letter.patch",
             "patches/alpha/v0/0001-alpha-make-it-seven.patch",

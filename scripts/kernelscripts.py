@@ -13,8 +13,8 @@ IGNORED = "FILE_PATH_CHANGES"
 EVERYBODY = "linux-kernel@vger.kernel.org"
 
 
-def maintainers(tree: Path, patch: Path, *more: str) -> list[str]:
+def maintainers(tree: Path, patch: Path) -> list[str]:
     """Whom get_maintainer.pl of @tree names for @patch, people and lists, by
-    MAINTAINERS alone and without their roles; @more are further options."""
-    return output(tree / "scripts/get_maintainer.pl", "--no-git", "--no-git-fallback", "--norolestats", *more, patch,
+    MAINTAINERS alone and without their roles."""
+    return output(tree / "scripts/get_maintainer.pl", "--no-git", "--no-git-fallback", "--norolestats", patch,
                   cwd=tree, check=False).splitlines()

@@ -1,57 +1,55 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Write a series as a signed-off, threaded mbox with its cover letter, and
-prove that it is complete and applies.  Nothing is sent."""
+"""Let b4 write a series as a signed-off, threaded mbox with its cover letter, and
+prove that it is complete and applies.  Nothing is sent or asked of the network.
+Signing off is git's, as b4 does it for a cover letter alone; to answer a mail
+(--in-reply-to) is ours, as b4 cannot do that.
+"""
 
+import argparse
+import mailbox
+import os
 import re
+import subprocess
 import tempfile
-from dataclasses import dataclass
-from email.header import Header
-from email.utils import formataddr, formatdate, getaddresses, parseaddr
+from contextlib import closing
+from email.utils import parseaddr
 from pathlib import Path
 
 import cover
-import mailcheck
 from command import arguments, at_least, run
-from export import SKELETON, blurb
+from export import blurb
 from fetch import repository
-from install import need
-from kernelscripts import maintainers
+from install import need, search_path, tool
+from kernelscripts import IGNORED
 from locks import lock
-from model import Base, Topic, need_series
-from process import GIT_PLAIN, Failure, output, say
-from tree import am, commit_of, worktree
+from model import Base, need_series
+from process import GIT_IDENTITY, GIT_PLAIN, Failure, output, say
+from tree import am, apply, worktree
 
 from patches import verify
 
-ADDRESSES = ("From", "To", "Cc")
-FIELD = re.compile(r"^([\w-]+): (.*(?:\n[ \t].*)*)", re.M)
-EIGHT_BIT = {"MIME-Version": "1.0", "Content-Type": "text/plain; charset=UTF-8", "Content-Transfer-Encoding": "8bit"}
+MARKER = re.compile(r"^<!-- (?:figures: .*|end of figures) -->\n", re.M)
+# What b4 would find the branch by, which is not kept.
+TRACKING = re.compile(r"^X-(?:B4-Tracking|Change-ID): .*\n(?:[ \t].*\n)*", re.M)
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
-@dataclass(frozen=True)
-class Form:
-    """How a series is sent: by whom, 'Name <address>', who signs off; as which
-    version; with which words in the brackets of the subject; below which
-    Message-ID, or none; the base's commit in the sender's clone, or nothing;
-    and what the sender was assisted by, or nothing."""
-
-    sender: str
-    version: int = 1
-    prefix: str = "PATCH"
-    in_reply_to: str = ""
-    commit: str = ""
-    assisted_by: str = ""
-
-
-def identity(sender: str) -> dict[str, str]:
-    """git's environment for the submitter 'Name <address>'; Failure where
-    @sender is not of that form."""
-    name, address = parseaddr(sender)
+def sender(text: str) -> str:
+    """@text as 'Name <address>'; Failure where it is not of that form."""
+    name, address = parseaddr(text)
     if not name or not re.fullmatch(r"[^@\s]+@[^@\s]+", address):
-        raise Failure(f"FROM='{sender}' is not of the form 'Name <address>': give the name and address that sign off")
-    return GIT_PLAIN | {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER")
-            for what, value in (("NAME", name), ("EMAIL", address), ("DATE", formatdate(localtime=True)))}
+        raise Failure(f"FROM='{text}' is not of the form 'Name <address>': give the name and address that sign off")
+    return f"{name} <{address}>"
+
+
+def prefixes(text: str) -> list[str]:
+    """The words that stand beside PATCH in the brackets of each subject, at least
+    an empty one; Failure where @text is none for there."""
+    if "PATCH" not in text.split() or not re.fullmatch(r"[\w./+ -]+", text):
+        raise Failure(f"PREFIX='{text}' is no subject prefix: give words with PATCH among them, for instance "
+                      "'PATCH mm-unstable' or 'RFC PATCH'")
+    return [word for word in text.split() if word != "PATCH"] or [""]
 
 
 def base_commit(base: Base, kdir: str | None) -> str:
@@ -68,106 +66,172 @@ def base_commit(base: Base, kdir: str | None) -> str:
     return commit
 
 
-def subject_prefix(words: str) -> str:
-    """@words for the brackets of each subject; Failure where they are none."""
-    if "PATCH" not in words.split() or not re.fullmatch(r"[\w./+ -]+", words):
-        raise Failure(f"PREFIX='{words}' is no subject prefix: give words with PATCH among them, for instance "
-                      "'PATCH mm-unstable' or 'RFC PATCH'")
-    return words
+def environment(args: argparse.Namespace, scratch: Path) -> dict[str, str]:
+    """How git and b4 are called: as the sender, with nobody's configuration, and
+    with what b4 keeps in @scratch.  Commits that messages refer to are looked up
+    in the sender's clone, if it has the history."""
+    # lint looks at spaces, and knows labels of asm goto, which checkpatch takes
+    # for operators.
+    ignored, git, env = IGNORED + ",SPACING", ("git", "-C", args.kdir or "/", "rev-parse"), {}
+    found = output(*git, "--is-shallow-repository", f"{args.base.tag}^{{commit}}^", check=False)
+    if re.fullmatch(r"false\n[0-9a-f]+", found):
+        env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = output(*git, "--path-format=absolute", "--git-path", "objects")
+    else:
+        ignored += ",UNKNOWN_COMMIT_ID"
+        say("mail: the commits that messages refer to are not looked up: that takes KDIR= with the history")
+    name, address = parseaddr(args.sender)
+    # Without a server b4 takes the web for it.  The diffs are as in the patches
+    # that were exported and read.
+    config = {"user.name": name, "user.email": address, "sendemail.smtpserver": "localhost",
+              "diff.algorithm": "histogram", "b4.prep-cover-strategy": "branch-description",
+              "b4.prep-cover-template": f"{scratch}/template", "b4.prep-perpatch-check-cmd":
+              f"./scripts/checkpatch.pl -q --terse --no-summary --mailback --showfile --ignore {ignored}"}
+    for number, (key, value) in enumerate(config.items()):
+        env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return GIT_PLAIN | env | {"GIT_CONFIG_COUNT": str(len(config)), "XDG_DATA_HOME": f"{scratch}/data",
+                              "XDG_CACHE_HOME": f"{scratch}/cache", "PATH": search_path()}
 
 
-def recipients(tree: Path, patch: Path) -> tuple[list[str], list[str]]:
-    """To: the maintainers, and Cc: everybody else and the lists, that
-    get_maintainer.pl names for @patch."""
-    first = maintainers(tree, patch, "--no-r", "--no-l")
-    return first, [who for who in maintainers(tree, patch) if who not in first]
+def b4(tree: Path, env: dict[str, str], wanted: str, *argv: str | Path) -> None:
+    """Call b4 in @tree with @argv; Failure, with all that it says, where it fails
+    or says nothing that matches @wanted."""
+    done = subprocess.run([tool("b4"), "--offline-mode", "--no-stdin", "--no-interactive", *argv], cwd=tree,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", env=os.environ | env)
+    said = COLOUR.sub("", done.stdout).strip()
+    if done.returncode or not re.search(wanted, said, re.M | re.S):
+        raise Failure(f"b4 {argv[0]} has something to say; fix it in the tree of 'make tree':\n{said}")
 
 
-def encoded(field: str, value: str) -> str:
-    """The @value of the header @field as mail has it: in ASCII."""
-    if value.isascii():
-        return value
-    if field in ADDRESSES:
-        return ",\n\t".join(formataddr(one) for one in getaddresses([value]))
-    return Header(value, "utf-8", header_name=field).encode()
+def messages(tree: Path, env: dict[str, str], args: argparse.Namespace, letter: str, scratch: Path) -> str:
+    """The mbox with the cover letter @letter, subject first, and the series of
+    args.topic, which b4 is shown on a branch of @tree, at the base."""
+    branch, patches, git = f"mail-{args.topic.name}", args.topic.patches(args.base), ("git", "-C", tree)
+    output(*git, "branch", "-q", "-D", branch, check=False)
+    output(*git, "checkout", "-q", "-b", branch, env=env)
+    trailers = [f"--trailer=Assisted-by: {args.assisted_by}"] if args.assisted_by else []
+    for patch in patches:
+        am(tree, args.topic, args.base, patch)
+        output(*git, "commit", "-q", "--amend", "--no-edit", f"--author={args.sender}", *trailers,
+               f"--trailer=Signed-off-by: {args.sender}", env=env)
+    # b4 has lines with # for comments.
+    output(*git, "config", f"branch.{branch}.description", re.sub("^#", ">#", letter, flags=re.M))
+    b4(tree, env, "", "prep", "--enroll", "base", "--force-revision", str(args.version), "--set-prefixes",
+       *args.prefixes, "--auto-to-cc")
+    b4(tree, env, f"^Success: {len(patches)}, Warning: 0, Error: 0$", "prep", "--check")
+    say(f"mail: b4 prep --check, with checkpatch, is content with {len(patches)} patches")
+    b4(tree, env, "", "send", "--no-sign", "--not-me-too", "-o", scratch / "mails")
+    mails = [path.read_bytes().decode() for path in sorted((scratch / "mails").iterdir())]
+    mails[0] = TRACKING.sub("", mails[0], 2)
+    if args.in_reply_to:
+        old = f"<{args.in_reply_to.strip('<>')}>"
+        mails = [f"In-Reply-To: {old}\nReferences: {old}\n{mails[0]}",
+                 *(mail.replace("\nReferences: ", f"\nReferences: {old}\n ", 1) for mail in mails[1:])]
+    return "".join(f"From mail Mon Sep 17 00:00:00 2001\n{mail.rstrip()}\n\n" for mail in mails)
 
 
-def compose(message: str, to: list[str], cc: list[str]) -> str:
-    """The @message that git made with its recipients, all headers in ASCII,
-    and said to be UTF-8 if its text is not ASCII."""
-    head, _, body = message.partition("\n\n")
-    envelope, _, rest = head.partition("\n")
-    fields = dict(FIELD.findall(rest)) | {"To": ",\n\t".join(to), "Cc": ",\n\t".join(cc)}
-    if not body.isascii():
-        fields |= EIGHT_BIT
-    lines = [f"{name}: {encoded(name, value)}" for name, value in fields.items() if value]
-    return "\n".join([envelope, *lines]) + "\n\n" + body.rstrip("\n") + "\n\n"
+def read(path: Path, who: str, text: str, count: int) -> None:
+    """Read the mbox @path of @count patches as a mail program does: the first
+    message has the @text of the cover letter, the patches answer it and are
+    signed off by @who alone, and all have recipients.  Raises Failure for what is
+    not so."""
+    with closing(mailbox.mbox(path, create=False)) as box:
+        mails = [(mail, mail.get_payload(decode=True).decode()) for mail in box]
+    # b4 puts the letter of one patch below its ---.
+    first = int(count > 1)
+    if len(mails) != count + first:
+        raise Failure(f"the mbox has {len(mails)} messages for {count} patches and their cover letter: a line of a "
+                      "message begins with 'From ', which mail programs take for the next message, so write it "
+                      "otherwise")
+    if text not in mails[0][1]:
+        raise Failure("b4 writes another text than the cover letter has: look for lines of three dashes in it, and for "
+                      "tags such as 'Cc:' in its last paragraph")
+    for number, (mail, body) in enumerate(mails):
+        name = f"message {number} of {count}"
+        # b4 moves the lists from Cc to To where nobody else is.
+        if not mail["To"] or not mail["Cc"]:
+            raise Failure(f"{name} is to no maintainer: give what the series touches one in MAINTAINERS")
+        if number and mail["In-Reply-To"] != mails[0][0]["Message-Id"]:
+            raise Failure(f"{name} does not answer the cover letter: write the mbox again")
+        signed = [parseaddr(one)[1] for one in re.findall(r"^Signed-off-by: (.*)$", body.split("\n---\n")[0], re.M)]
+        if number >= first and signed != [parseaddr(who)[1]]:
+            raise Failure(f"{name} is signed off by {' and '.join(signed) or 'nobody'}, not by {who} alone: take "
+                          "other sign-offs out of the patch")
+    say(f"mail: {len(mails)} messages, numbered, below the cover letter, signed off, with recipients")
 
 
-def messages(repo: Path, base: Base, topic: Topic, form: Form) -> list[str]:
-    """The cover letter and the patches of the series as mails."""
-    env = identity(form.sender)
+def applies(tree: Path, base: Base, mbox: Path, count: int, wanted: str) -> None:
+    """Apply the last @count messages of @mbox to @tree, which has @base checked out,
+    with git am.  Raises Failure where that does not give the git tree @wanted."""
+    split = mbox.with_name("split")
+    split.mkdir()
+    output("git", "mailsplit", f"-o{split}", mbox)
+    try:
+        output("git", "-C", tree, "-c", "core.hooksPath=/dev/null", "am", "-q", *sorted(split.iterdir())[-count:],
+               env=GIT_IDENTITY)
+    except Failure as err:
+        raise Failure(f"git am refuses the mbox on {base.tag} ({err}): fix the series") from err
+    differ = output("git", "-C", tree, "diff", "--name-only", wanted, "HEAD").splitlines()
+    if differ:
+        raise Failure(f"git am of the mbox on {base.tag} gives another {differ[0]} than the series has: does it have "
+                      "lines that end in CR LF, which mail does not keep?")
+    say(f"mail: git am of the mbox on {base.tag} gives the tree of the series")
+
+
+def series(repo: Path, args: argparse.Namespace, commit: str) -> str:
+    """The proven mbox of the series of args.topic for args.base, whose id in the
+    sender's clone is @commit, or ''.  Raises Failure for the first thing that is
+    wrong."""
+    base, topic = args.base, args.topic
     subject, text = blurb(topic.cover(base))
-    with lock(f"{repo.name}-mail"), tempfile.TemporaryDirectory() as scratch:
-        tree = worktree(repo, "mail", commit_of(repo, base.tag))
-        for patch in topic.patches(base):
-            am(tree, topic, base, patch)
-            if form.assisted_by:
-                # Before the sign-off, which is about all that is above it.
-                output("git", "-C", tree, "commit", "-q", "--amend", "--no-edit",
-                       "--trailer", f"Assisted-by: {form.assisted_by}", env=env)
-            output("git", "-C", tree, "commit", "-q", "--amend", "--reset-author", "--signoff", "--no-edit",
-                   env=env)
-        # The diffs are as in the patches that were exported and read.
-        output("git", "-C", tree, "-c", "diff.algorithm=histogram", "format-patch", "-q", "--cover-letter",
-               "--thread=shallow", "--no-signature", "--numbered", f"--subject-prefix={form.prefix}",
-               f"--reroll-count={form.version}" if form.version > 1 else "--no-reroll-count",
-               *([f"--in-reply-to={form.in_reply_to}"] if form.in_reply_to else []), "-o", scratch,
-               f"{base.tag}..HEAD", env=env)
-        letter, *patches = sorted(Path(scratch).glob("*.patch"))
-        people = [recipients(tree, path) for path in patches]
-        content = letter.read_bytes().decode()
-        content = content.replace(SKELETON[0], subject, 1).replace(SKELETON[1], text, 1).rstrip() + "\n"
-        content += f"\nbase-commit: {form.commit}\n" if form.commit else f"\nBased on {base.tag}.\n"
-        to = list(dict.fromkeys(who for first, _ in people for who in first))
-        cc = [who for who in dict.fromkeys(who for _, rest in people for who in rest) if who not in to]
-        mails = [compose(content, to, cc)]
-        for path, (first, rest) in zip(patches, people, strict=True):
-            # What nobody maintains is for those who maintain the rest.
-            mails.append(compose(path.read_bytes().decode(), first or to, rest))
-        return mails
+    text = re.sub(r"\n{3,}", "\n\n", MARKER.sub("", text + "\n")).strip("\n")
+    wanted, count = apply(repo, base, [topic]), len(topic.patches(base))
+    with lock(f"{repo.name}-mail"), tempfile.TemporaryDirectory() as directory:
+        scratch = Path(directory)
+        mbox, template = scratch / "series.mbox", scratch / "template"
+        template.write_text("${cover}\n\n---\n${shortlog}\n\n${diffstat}\n---\n"
+                            + (f"base-commit: {commit}\n" if commit else f"Based on {base.tag}.\n"))
+        tree = worktree(repo, "mail", base.tag)
+        env = environment(args, scratch)
+        try:
+            mbox.write_bytes(messages(tree, env, args, f"{subject}\n\n{text}", scratch).encode())
+            read(mbox, args.sender, text, count)
+            applies(worktree(repo, "mail", base.tag), base, mbox, count, wanted)
+            b4(tree, env, rf"\A(?!.*ERROR).*^Total patches: {count}$", "am", "-m", mbox, "-o", scratch / "am")
+            say(f"mail: b4 am reads {count} patches")
+        finally:
+            output("git", "-C", worktree(repo, "mail", base.tag), "branch", "-q", "-D", f"mail-{topic.name}",
+                   check=False)
+        return mbox.read_bytes().decode()
 
 
 def main() -> None:
     """Write <topic>.mbox."""
     parser = arguments(__doc__, topics="one")
-    parser.add_argument("--from", dest="sender", required=True, help="'Name <address>' of who submits and signs off")
+    parser.add_argument("--from", dest="sender", type=sender, required=True,
+                        help="'Name <address>' of who submits and signs off")
     parser.add_argument("--version", type=at_least(1), default=1, help="of the series, for [PATCH vN] (default: 1)")
-    parser.add_argument("--subject-prefix", default="PATCH", help="with the tree that it is for, for instance "
-                        "'PATCH mm-unstable' (default: %(default)s)")
+    parser.add_argument("--subject-prefix", dest="prefixes", type=prefixes, default="PATCH", help="with the tree that "
+                        "it is for, for instance 'PATCH mm-unstable' (default: %(default)s)")
     parser.add_argument("--in-reply-to", default="", help="the Message-ID to thread below (default: a new thread)")
     parser.add_argument("--assisted-by", default="", help="tools for an Assisted-by: of each patch, where the tree's "
                         "rules ask for it")
     parser.add_argument("--out", type=Path, help="default: <topic>.mbox in this directory")
     args = parser.parse_args()
-    base, topic = args.base, need_series(args.topic, args.base)
-    form = Form(args.sender, args.version, subject_prefix(args.subject_prefix), args.in_reply_to,
-                base_commit(base, args.kdir), args.assisted_by)
-    identity(form.sender)
-    wrong = cover.wrong(blurb(topic.cover(base))[1], topic, form.version)
+    base, args.topic = args.base, need_series(args.topic, args.base)
+    commit = base_commit(base, args.kdir)
+    wrong = cover.wrong(blurb(args.topic.cover(base))[1], args.topic, args.version)
     if wrong:
         raise Failure("\n".join(wrong))
     need("source")
     # KDIR is the submitter's clone, which may be at another commit; but a base
     # that is nowhere else is in it.
-    repo = repository(base, None if base.fetched else args.kdir)
-    mails = messages(repo, base, topic, form)
-    mailcheck.verify(repo, base, topic, form.sender, mails, args.kdir)
-    out = args.out or Path(f"{topic.name}.mbox")
-    out.write_bytes("".join(mails).encode())
-    if not args.kdir:
+    mbox = series(repository(base, None if base.fetched else args.kdir), args, commit)
+    out = args.out or Path(f"{args.topic.name}.mbox")
+    out.write_bytes(mbox.encode())
+    if not commit:
         say("mail: no KDIR=, so the cover letter names the tag and no base-commit")
-    if not form.assisted_by:
+    if not args.assisted_by:
         say("mail: no ASSISTED_BY=, so no patch discloses the tools that were used; the tree's rules may ask for that")
     say(f"mail: {out}: read every line of it before you send it (Documentation/submitting.rst)")
 

@@ -49,7 +49,7 @@ NAME = Fake Kernel
 
 GET_MAINTAINER = """#!/bin/sh
 case "$*" in
-*--no-l*) echo "Fs Person <fs@example.com>" ;;
+*--nol*) echo "Fs Person <fs@example.com>" ;;
 *) printf '%s\\n' "Fs Person <fs@example.com>" "linux-fs@example.com" ;;
 esac
 """

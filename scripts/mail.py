@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Let b4 write a series as a signed-off, threaded mbox with its cover letter, and
-prove that it is complete and applies.  Nothing is sent or asked of the network.
-Signing off is git's, as b4 does it for a cover letter alone; to answer a mail
-(--in-reply-to) is ours, as b4 cannot do that.
+prove that it is complete and applies.  Nothing is sent, no network is used.
+git adds the sign-off, and --in-reply-to is done here: b4 does neither.
 """
 
 import argparse
@@ -30,7 +29,7 @@ from tree import am, apply, worktree
 from patches import verify
 
 MARKER = re.compile(r"^<!-- (?:figures: .*|end of figures) -->\n", re.M)
-# What b4 would find the branch by, which is not kept.
+# What b4 finds its branch by, which is not kept.
 TRACKING = re.compile(r"^X-(?:B4-Tracking|Change-ID): .*\n(?:[ \t].*\n)*", re.M)
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
@@ -38,14 +37,15 @@ COLOUR = re.compile(r"\x1b\[[\d;]*m")
 def sender(text: str) -> str:
     """@text as 'Name <address>'; Failure where it is not of that form."""
     name, address = parseaddr(text)
-    if not name or not re.fullmatch(r"[^@\s]+@[^@\s]+", address):
+    plain = f"{' '.join(name.split())} <{address}>"
+    if not name or not re.fullmatch(r"[^@\s]+@[^@\s]+", address) or parseaddr(plain)[1] != address:
         raise Failure(f"FROM='{text}' is not of the form 'Name <address>': give the name and address that sign off")
-    return f"{name} <{address}>"
+    return plain
 
 
 def prefixes(text: str) -> list[str]:
-    """The words that stand beside PATCH in the brackets of each subject, at least
-    an empty one; Failure where @text is none for there."""
+    """The words beside PATCH in @text, which is for the brackets of each subject, or
+    an empty one; Failure where @text is no subject prefix."""
     if "PATCH" not in text.split() or not re.fullmatch(r"[\w./+ -]+", text):
         raise Failure(f"PREFIX='{text}' is no subject prefix: give words with PATCH among them, for instance "
                       "'PATCH mm-unstable' or 'RFC PATCH'")
@@ -100,12 +100,12 @@ def b4(tree: Path, env: dict[str, str], wanted: str, *argv: str | Path) -> None:
                           errors="replace", env=os.environ | env)
     said = COLOUR.sub("", done.stdout).strip()
     if done.returncode or not re.search(wanted, said, re.M | re.S):
-        raise Failure(f"b4 {argv[0]} has something to say; fix it in the tree of 'make tree':\n{said}")
+        raise Failure(f"b4 {argv[0]} is not content; fix the series in the tree of 'make tree':\n{said}")
 
 
 def messages(tree: Path, env: dict[str, str], args: argparse.Namespace, letter: str, scratch: Path) -> str:
-    """The mbox with the cover letter @letter, subject first, and the series of
-    args.topic, which b4 is shown on a branch of @tree, at the base."""
+    """The mbox of the cover letter @letter, subject first, and of the series, which
+    b4 is shown on a branch of @tree; the base is checked out there."""
     branch, patches, git = f"mail-{args.topic.name}", args.topic.patches(args.base), ("git", "-C", tree)
     output(*git, "branch", "-q", "-D", branch, check=False)
     output(*git, "checkout", "-q", "-b", branch, env=env)
@@ -114,7 +114,7 @@ def messages(tree: Path, env: dict[str, str], args: argparse.Namespace, letter: 
         am(tree, args.topic, args.base, patch)
         output(*git, "commit", "-q", "--amend", "--no-edit", f"--author={args.sender}", *trailers,
                f"--trailer=Signed-off-by: {args.sender}", env=env)
-    # b4 has lines with # for comments.
+    # b4 takes a line with # for a comment.
     output(*git, "config", f"branch.{branch}.description", re.sub("^#", ">#", letter, flags=re.M))
     b4(tree, env, "", "prep", "--enroll", "base", "--force-revision", str(args.version), "--set-prefixes",
        *args.prefixes, "--auto-to-cc")
@@ -133,8 +133,8 @@ def messages(tree: Path, env: dict[str, str], args: argparse.Namespace, letter: 
 def read(path: Path, who: str, text: str, count: int) -> None:
     """Read the mbox @path of @count patches as a mail program does: the first
     message has the @text of the cover letter, the patches answer it and are
-    signed off by @who alone, and all have recipients.  Raises Failure for what is
-    not so."""
+    signed off by @who alone, and all are to maintainers.  Raises Failure for what
+    is not so."""
     with closing(mailbox.mbox(path, create=False)) as box:
         mails = [(mail, mail.get_payload(decode=True).decode()) for mail in box]
     # b4 puts the letter of one patch below its ---.
@@ -144,11 +144,11 @@ def read(path: Path, who: str, text: str, count: int) -> None:
                       "message begins with 'From ', which mail programs take for the next message, so write it "
                       "otherwise")
     if text not in mails[0][1]:
-        raise Failure("b4 writes another text than the cover letter has: look for lines of three dashes in it, and for "
-                      "tags such as 'Cc:' in its last paragraph")
+        raise Failure("the first mail has another text than the cover letter: b4 takes lines of three dashes out, and "
+                      "tags such as 'Cc:' in the last paragraph")
     for number, (mail, body) in enumerate(mails):
         name = f"message {number} of {count}"
-        # b4 moves the lists from Cc to To where nobody else is.
+        # b4 moves Cc to To where To is empty.
         if not mail["To"] or not mail["Cc"]:
             raise Failure(f"{name} is to no maintainer: give what the series touches one in MAINTAINERS")
         if number and mail["In-Reply-To"] != mails[0][0]["Message-Id"]:
@@ -157,7 +157,7 @@ def read(path: Path, who: str, text: str, count: int) -> None:
         if number >= first and signed != [parseaddr(who)[1]]:
             raise Failure(f"{name} is signed off by {' and '.join(signed) or 'nobody'}, not by {who} alone: take "
                           "other sign-offs out of the patch")
-    say(f"mail: {len(mails)} messages, numbered, below the cover letter, signed off, with recipients")
+    say(f"mail: {len(mails)} messages, below the cover letter as it is, signed off, with recipients")
 
 
 def applies(tree: Path, base: Base, mbox: Path, count: int, wanted: str) -> None:
@@ -179,9 +179,9 @@ def applies(tree: Path, base: Base, mbox: Path, count: int, wanted: str) -> None
 
 
 def series(repo: Path, args: argparse.Namespace, commit: str) -> str:
-    """The proven mbox of the series of args.topic for args.base, whose id in the
-    sender's clone is @commit, or ''.  Raises Failure for the first thing that is
-    wrong."""
+    """The mbox of the series of args.topic for args.base, proven.  @commit: the id
+    of the base in the sender's clone, or ''.  Raises Failure for the first thing
+    that is wrong."""
     base, topic = args.base, args.topic
     subject, text = blurb(topic.cover(base))
     text = re.sub(r"\n{3,}", "\n\n", MARKER.sub("", text + "\n")).strip("\n")

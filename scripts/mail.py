@@ -16,6 +16,7 @@ from email.utils import parseaddr
 from pathlib import Path
 
 import cover
+import measured
 from command import arguments, at_least, run
 from export import blurb
 from fetch import repository
@@ -28,7 +29,6 @@ from tree import am, apply, worktree
 
 from patches import verify
 
-MARKER = re.compile(r"^<!-- (?:figures: .*|end of figures) -->\n", re.M)
 # What b4 finds its branch by, which is not kept.
 TRACKING = re.compile(r"^X-(?:B4-Tracking|Change-ID): .*\n(?:[ \t].*\n)*", re.M)
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -184,7 +184,7 @@ def series(repo: Path, args: argparse.Namespace, commit: str) -> str:
     that is wrong."""
     base, topic = args.base, args.topic
     subject, text = blurb(topic.cover(base))
-    text = re.sub(r"\n{3,}", "\n\n", MARKER.sub("", text + "\n")).strip("\n")
+    text = re.sub(r"\n{3,}", "\n\n", measured.MARKER.sub("", text)).strip("\n")
     wanted, count = apply(repo, base, [topic]), len(topic.patches(base))
     with lock(f"{repo.name}-mail"), tempfile.TemporaryDirectory() as directory:
         scratch = Path(directory)

@@ -353,6 +353,8 @@ def measured(base: Base, repo: Path) -> Iterator[Result]:
             yield Result(name, SKIPPED, f"it never was: 'make bench TOPIC={topic.name}'")
         elif own.fresh:
             yield Result(name, PASSED)
+            wrong = figures.wrong_price(topic, own)
+            yield Result(f"results/{base.name}: the price of {topic.name}", FAILED if wrong else PASSED, wrong)
         else:
             yield Result(name, SKIPPED, f"{own.runs[-1].name} had another source: 'make bench TOPIC={topic.name}'")
     name, where = f"results/{base.name}: suites ran on the series as they are", newest_suites(base)

@@ -19,10 +19,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import stats
 from model import ROOT, Base, Row, Topic, with_series
 from process import Failure
+from stats import WORSE
 
-from runs import AGAIN, Figures, change, figures
+from runs import AGAIN, Figures, change, figures, verdict
 
 # The markers, in Markdown and letters, and in reStructuredText.
 BLOCK = re.compile(r"^(?P<begin>(?P<kind><!--|\.\.) figures: (?P<name>[\w.]+)(?: -->)?\n)"
@@ -161,6 +163,22 @@ def marked(topic: Topic, own: Figures, which) -> str:
                 return f"{wanted.label}: {moved(row)}"
             sides = " → ".join(number(row["values"].get(side, 0)) for side in ("baseline", "patched"))
             return f"{wanted.label}: {sides}" + (f" ({moved(row)})" if row["values"].get("patched") else "")
+    return ""
+
+
+def wrong_price(topic: Topic, own: Figures) -> str:
+    """Why the row that @topic names as its price is none, or nothing: with the series
+    it did not get worse, or the base against itself is not the same in it."""
+    for wanted in topic.row:
+        row = find(topic, wanted, own.rows)
+        if not wanted.cost:
+            continue
+        noise = row.get("statistics", {}).get("sides", {}).get(AGAIN)
+        if verdict(row) != WORSE:
+            return f"'{wanted.label}' of {topic.name} did not get worse: name another row as its price in series.toml"
+        if noise and stats.verdict(noise["interval"], True) != stats.CANNOT_TELL:
+            return (f"'{wanted.label}' of {topic.name} differs between two boots of the base: take its time again, or "
+                    "name another row as its price in series.toml")
     return ""
 
 

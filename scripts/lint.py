@@ -42,6 +42,8 @@ IGNORED = ("MISSING_SIGN_OFF,NO_AUTHOR_SIGN_OFF,BAD_SIGN_OFF,FROM_SIGN_OFF_MISMA
            + kernelscripts.IGNORED)
 # The kernel's words that codespell takes for others.
 WORDS = "filp,uptodate"
+# The bytes of a report that somebody reads.
+LONGEST_REPORT = 30 << 10
 # Where checkpatch takes the label of an asm goto that a macro is given,
 # _ASM_EXTABLE_UA(1b, %l[fault]), for an operator without spaces.
 LABEL = re.compile(r"CHECK:SPACING: .*'%'.*\n.*\n\+.*\b_ASM_EXTABLE\w*\(\w+, %l")
@@ -93,6 +95,10 @@ def scripts() -> Iterator[Result]:
                                       "--exclude-standard").splitlines()
               if (ROOT / path).is_file() and (path.endswith(".sh") or path == ".ci/run")]
     yield verdict("shellcheck", complaint("shellcheck", *shells, cwd=ROOT) if shells else "")
+    for path in sorted((ROOT / "results").glob("*/report.md")):
+        size = path.stat().st_size
+        yield verdict(f"{path.relative_to(ROOT)}: can be read", "" if size <= LONGEST_REPORT else
+                      f"it has {size} bytes: {LONGEST_REPORT} are the limit, all rows are in rows.csv")
     yield from pages()
 
 

@@ -224,8 +224,8 @@ class Check(KernelCase):
         for where, fresh, wrong, verdicts in (
                     (None, False, [], [SKIPPED, SKIPPED, PASSED]),
                     (Path("2026-02-03"), False, [], [SKIPPED, SKIPPED, PASSED]),
-                    (Path("2026-02-03"), True, [], [PASSED, PASSED, PASSED]),
-                    (Path("2026-02-03"), True, readme, [PASSED, PASSED, FAILED])):
+                    (Path("2026-02-03"), True, [], [PASSED, PASSED, PASSED, PASSED]),
+                    (Path("2026-02-03"), True, readme, [PASSED, PASSED, PASSED, FAILED])):
             with self.subTest(where=where, fresh=fresh, wrong=wrong):
                 found.update(where=where, fresh=fresh, wrong=wrong)
                 self.assertEqual([row.verdict for row in MEASURED(self.base, self.dir)], verdicts)

@@ -96,6 +96,13 @@ class Blocks(Case):
             self.fill("<!-- figures: table -->\n<!-- end of figures -->\n", "pipe",
                       {"pipe": (TOPIC, runs.Figures(ROWS[1:], OWN.runs, True))})
 
+    def test_price(self):
+        """The price is a row that got worse, and in which the base is like itself."""
+        self.assertEqual(figures.wrong_price(TOPIC, OWN), "")
+        bad = {**ROWS[2], "statistics": {**ROWS[2]["statistics"], "sides": {"again": {"interval": [1.1, 1.2]}}}}
+        for row, words in ((bad, "two boots of the base"), ({**ROWS[1], "condition": "bound"}, "did not get worse")):
+            self.assertIn(words, figures.wrong_price(TOPIC, runs.Figures([*ROWS[:2], row], OWN.runs, True)))
+
     def test_markers(self):
         """A mail has the blocks without their markers."""
         text = "a\n<!-- figures: table -->\nx\n<!-- end of figures -->\nb\n"

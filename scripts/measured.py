@@ -30,7 +30,7 @@ EXCEPT = {
     "95 % interval": "the level of an interval",
     "95 % bootstrap interval": "the level of an interval",
     "5 ms for each request": "the latency that a device is set to",
-    "for 150 ms": "how long an operation is repeated in a boot",
+    "window of 40 ms": "how long an operation is repeated in a boot",
     "8 microseconds and more": "the shortest wait that survey counts",
     '"patched": 0.0': "an example of a row",
 }

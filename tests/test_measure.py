@@ -8,7 +8,7 @@ from pathlib import Path
 from support import Case, put
 
 # isort: split
-from measure import Measurement, fault, filemap, pageguard, pid, pipe, row
+from measure import Measurement, fault, filemap, native, pageguard, pid, pipe, row
 
 SIDES = {"write": "mm_page_alloc", "read": "mm_page_free"}
 FAULT = "page_fault_kernel: address=0x7f00deadb000 ip=copy_page_from_iter error_code=0x0"
@@ -156,7 +156,7 @@ class Rows(Case):
         for module in (pipe, pid, filemap):
             lines = [line.removeprefix("bench ") for line in module.NATIVE.script.splitlines()
                      if line.startswith("bench ")]
-            turns = 4 if module is pipe else 1
+            turns = native.TURNS
             self.assertEqual(lines, lines[:len(lines) // turns] * turns)
             del lines[len(lines) // turns:]
             self.assertEqual(len(lines), len(set(lines)))
@@ -171,7 +171,7 @@ class Rows(Case):
                              [float(f"{number * 1e6 / (int(line.split()[1]) if line.startswith('pipe') else 1):.6g}")
                               for number, line in enumerate(lines, 1)])
             others = [(one["unit"], one["value"]) for one in rows if one["unit"] != "op/s"]
-            self.assertEqual(others, [("switches", 1500)] if module is pipe else [])
+            self.assertEqual(others, [("switches", 4500)] if module is pipe else [])
             self.assertEqual({one["evidence"] for one in rows}, {"timed-uml"})
             self.assertEqual(len({one["condition"] for one in rows}), len(rows))
             self.assertEqual(module.NATIVE.config, "um-time")

@@ -14,7 +14,11 @@ from process import Failure
 
 from measure import Measurement, row
 
-MILLISECONDS = 150      # for each row, in each turn
+# A boot takes all rows in turns, so that a row is not of one moment of the host, and
+# tasks that wait for each other settle in their rhythm anew.  What a kernel defers has
+# to be in the window.
+TURNS = 4
+MILLISECONDS = 40       # for each row, in each turn
 FILE_BYTES = 65536      # of each file that is read
 FILES = 2               # that are there for readers with one of their own
 
@@ -55,17 +59,15 @@ def measured(run: Path) -> dict[str, float]:
 
 
 def measurement(conditions: dict[str, str], setup: str = "", beside: str = "",
-                others: Callable[[Path], list[dict]] = lambda _run: [], turns: int = 1) -> Measurement:
+                others: Callable[[Path], list[dict]] = lambda _run: []) -> Measurement:
     """The measurement of @conditions: what a row is called, to what is asked of
     the benchmark.  @setup: shell that makes what these need; @beside: shell that
-    measures @others, which are rows of the run's directory.  Each boot takes all
-    rows in @turns: tasks that wait for each other may settle in one rhythm or in
-    another, and keep to it as long as they run."""
+    measures @others, which are rows of the run's directory."""
     def rows(run: Path) -> list[dict]:
         """The rows of one boot."""
         found = measured(run)
         return [row("throughput", "op/s", condition, "timed-uml", found[what])
                 for condition, what in conditions.items()] + others(run)
 
-    script = PRELUDE + setup + "".join(f"bench {what}\n" for what in conditions.values()) * turns + beside
+    script = PRELUDE + setup + "".join(f"bench {what}\n" for what in conditions.values()) * TURNS + beside
     return Measurement("time under User-Mode Linux", "um-time", script, rows)

@@ -207,16 +207,16 @@ def time_rows(results: list[dict]) -> list[dict]:
 JOBSERVER = jobserver.JOBS + """switches() { sed -n 's/^ctxt //p' /proc/stat; }
 make -j4 -f /tmp/jobs.mk
 before=$(switches)
-for turn in 1 2 3; do make -j4 -f /tmp/jobs.mk; done
+make -j4 -f /tmp/jobs.mk
 echo $(($(switches) - before)) > switches.txt
 """
 
 
 def job_rows(run: Path) -> list[dict]:
-    """Context switches of three builds with a job server, in one boot of
-    User-Mode Linux."""
+    """Context switches of a build with a job server, in one boot of User-Mode
+    Linux."""
     return [row("context_switches", "switches", "make -j4 of 48 jobs in four makes", "timed-uml",
-                int((run / "switches.txt").read_text()) / 3)]
+                int((run / "switches.txt").read_text()))]
 
 
 GROUPS = ((1, 1), (2, 2), (5, 10))     # writers and readers of the rows with a clock
@@ -228,7 +228,7 @@ NATIVE = native.measurement(
        for writers, readers in GROUPS for size in (64, 4096, 65536, 1048576)}
     | {f"64 KiB, {writers} writer{'s'[:writers - 1]}, {readers} reader{'s'[:readers - 1]}, bound to CPUs":
        f"pipe-bound 65536 {writers} {readers}" for writers, readers in GROUPS},
-    beside=JOBSERVER, others=job_rows, turns=4)
+    beside=JOBSERVER, others=job_rows)
 
 TIMED = Timing("pipe/pipe_load", TIMES, "writes", time_rows)
 

@@ -39,7 +39,7 @@
 
 #define MOST_THREADS	32
 #define MOST_BATCH	64
-#define WARMUP_MS	20
+#define WARMUP_MS	5
 
 struct job;
 

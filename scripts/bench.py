@@ -259,7 +259,7 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace) -> tuple[dict, lis
     of summary.json, and what boots.json has of it, or nothing."""
     repo = repository(base, args.kdir)
     compared = revisions(repo, base, topic)
-    tests = kselftests(repo, compared["patched"].revision, [topic.kselftest], regress=(*topic.programs, "lines"))
+    tests = kselftests(repo, compared["patched"].revision, [topic.target], regress=(*topic.programs, "lines"))
     raw = run_directory(f"{base.name}-{topic.name}-raw")
     rows, kernels, accel, boots = [], [], "", {}
     if args.only != "time":

@@ -324,7 +324,8 @@ def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86
                regress: tuple[str, ...] = ()) -> Path:
     """The installed, statically linked kselftests of @targets at @revision: a
     directory with run_kselftest.sh, as `make kselftest-install` leaves it, and
-    with our own tests and benchmarks of the topics @regress in regress/.
+    with our own tests and benchmarks of the topics @regress in regress/.  Of a
+    target 'mm:one,two', only these programs are built, and the runner has them.
     @target is the architecture whose kernel they run on."""
     commit = commit_of(repo, revision)
     own = [name for name in regress if (REGRESS / name).is_dir()]
@@ -347,10 +348,18 @@ def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86
         logged("headers", ["make", "-C", source, f"O={out}", *target.words, jobs(), "headers"], log, append=True)
         partial = path.with_name(key + ".part")
         shutil.rmtree(partial, ignore_errors=True)
-        logged("kselftests", ["make", "-C", source / "tools/testing/selftests", f"O={out}", *target.words, jobs(),
-                              f"TARGETS={' '.join(targets)}", "FORCE_TARGETS=1", "install",
-                              f"INSTALL_PATH={partial}"],
-               log, append=True, env={"LDFLAGS": "-static"})
+        install = ["make", "-C", source / "tools/testing/selftests", f"O={out}", *target.words, jobs(),
+                   "FORCE_TARGETS=1", "install", f"INSTALL_PATH={partial}"]
+        parts = {name: programs.split(",") for name, _, programs in (one.partition(":") for one in targets) if programs}
+        # Each of these writes the runner's list anew, so that all whole targets come last.
+        calls = [[f"TARGETS={name}", "TEST_PROGS=", "TEST_GEN_FILES=" + " ".join(
+            f"{out}/kselftest/{name}/{program}" for program in programs)] for name, programs in parts.items()]
+        whole = [name for name in targets if ":" not in name]
+        for words in [*calls, *([[f"TARGETS={' '.join(whole)}"]] if whole else [])]:
+            logged("kselftests", [*install, *words], log, append=True, env={"LDFLAGS": "-static"})
+        with open(partial / "kselftest-list.txt", "a") as tests:
+            tests.writelines(f"{name}:{program}\n" for name, programs in parts.items() for program in programs
+                             if not program.endswith("_bench"))
         if own:
             words = ["make", "-s", "-C", REGRESS, f"TOPICS={' '.join(own)}"]
             logged("our own tests", [*words, jobs(), f"TREE={source}", f"HEADERS={out}/usr/include",

@@ -15,14 +15,15 @@ ROOT = Path(__file__).resolve().parent.parent
 
 KCONFIG = ROOT / "scripts" / "kconfig"
 
-CONFIGS = ("bench", "trace", "debug", "check", "kcsan")
+CONFIGS = ("bench", "trace", "debug", "check", "kcsan", "virtual")
 
 # The configurations of guests of other architectures.  A topic may ask for the
 # first.
 GUESTS = ("arm64", "um", "um-time")
 
 # What series.toml says of a topic as a whole, and may say otherwise of a base.
-PER_BASE = ("neighbours", "native", "emulated", "frames", "guests", "compared", "instead", "steps", "beside", "timed")
+PER_BASE = ("kselftest", "selftests", "neighbours", "native", "emulated", "frames", "guests", "compared", "instead",
+            "steps", "beside", "timed")
 
 # How far a series is for a base.  Where the base has all of it, none is kept.
 UPSTREAM = "upstream"
@@ -123,7 +124,8 @@ class Topic:
     another topic that does the same in another way, to the same lines; where this
     one has a series, that is no part of what goes in together; @measured: of
     patches, by number, how many measured numbers the message for the reference base
-    has."""
+    has; @selftests: the programs of @kselftest that are the series' own, where the
+    kernel has others there."""
 
     name: str
     summary: str
@@ -133,6 +135,7 @@ class Topic:
     text: dict[str, str] = field(default_factory=dict)
     panel: Panel | None = None
     replaces: str = ""
+    selftests: tuple[str, ...] = ()
     measured: dict[str, int] = field(default_factory=dict)
     neighbours: tuple[str, ...] = ()
     native: tuple[str, ...] = ()
@@ -154,6 +157,11 @@ class Topic:
     def cover(self, base: Base) -> Path:
         """The cover letter of the series for @base."""
         return ROOT / "patches" / self.name / base.name / "0000-cover-letter.patch"
+
+    @property
+    def target(self) -> str:
+        """The tests that the series adds, as build.kselftests() has them."""
+        return ":".join(filter(None, (self.kselftest, ",".join(self.selftests))))
 
     @property
     def programs(self) -> tuple[str, ...]:

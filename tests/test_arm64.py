@@ -190,6 +190,18 @@ class Building(KernelCase):
         for line in self.log.read_text().splitlines()[len(made):]:
             self.assertNotIn("arm64", line)
 
+    def test_some_of_a_target(self):
+        """Of a target of which only some programs are wanted, these alone are built, before
+        whole targets, and are in the list, but for benchmarks."""
+        tests = build.kselftests(self.repo, "v9.1.2", ["alpha", "beta:one,two_bench"])
+        part, whole = (line for line in self.log.read_text().splitlines() if " TARGETS=" in line)
+        self.assertIn(" TARGETS=alpha", whole)
+        self.assertNotIn("TEST_GEN_FILES", whole)
+        out = locks.cache() / "build/v0-kselftest-x86_64/kselftest/beta"
+        for word in (" TARGETS=beta ", " TEST_PROGS= ", f" TEST_GEN_FILES={out}/one {out}/two_bench"):
+            self.assertIn(word, part + " ")
+        self.assertEqual((tests / "kselftest-list.txt").read_text(), "beta:one\n")
+
 
 class Initramfs(Case):
     """arm64.initramfs(), with a package of ours."""

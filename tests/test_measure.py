@@ -182,7 +182,7 @@ class Rows(Case):
     def test_measurements(self):
         """What records a trace runs on the trace kernel, and what counts
         instructions on another, unless it needs the trace."""
-        for module in (fault, filemap, pid, pipe):
+        for module in (filemap, pid, pipe):
             names = [one.name for one in module.MEASUREMENTS]
             self.assertEqual(len(set(names)), len(names))
             for one in module.MEASUREMENTS:
@@ -345,25 +345,18 @@ class Filemap(Case):
                           ("read_p99", "64B, 4 threads, different files", 4.0)])
 
 
-def faults(reads: int) -> str:
-    """A trace of faults that took the mmap_lock for reading @reads times
-    between the marks, and did other things that do not count."""
-    acquired = "mm=00000000a1 memcg_path=/ write={} success={}"
-    lines = ["# lost 0", "fault_retry_ben-8 [000] ..... 1.0: tracing_mark_write: fault_retry_bench: begin mode=file"]
-    for number in range(reads):
-        lines.append(f"fault_retry-9 [001] ..... 2.{number:06}: mmap_lock_acquire_returned: "
-                     + acquired.format("false", "true"))
-    # Three faults, of one, two and five attempts, and what another thread does.
-    for number, attempts in enumerate((1, 2, 5)):
-        lines.append(f"fault_retry-9 [001] ..... 2.5{number}: page_fault_user: address=0x7f00 ip=0x40 error_code=0x4")
-        lines += [f"fault_retry-9 [001] ..... 2.5{number}{attempt}: {name}: (lock+0x0/0x{attempt})" for attempt, name in
-                  enumerate([*["fault_vma_lookup"] * min(attempts, 2), *["fault_mm_lookup"] * (attempts - 2)])]
-    lines.append("fault_retry-7 [000] ..... 2.6: fault_vma_lookup: (lock_vma_under_rcu+0x0/0x300)")
-    lines.append("fault_retry-9 [001] ..... 3.0: mmap_lock_acquire_returned: " + acquired.format("true", "true"))
-    lines.append("fault_retry-9 [001] ..... 3.1: mmap_lock_acquire_returned: " + acquired.format("false", "false"))
-    lines.append("fault_retry_ben-8 [000] ..... 3.2: mmap_lock_acquire_returned: " + acquired.format("false", "true"))
-    lines.append("fault_retry_ben-8 [000] ..... 4.0: tracing_mark_write: fault_retry_bench: end mode=file")
-    lines.append("fault_retry-9 [001] ..... 5.0: mmap_lock_acquire_returned: " + acquired.format("false", "true"))
+def locked(waits: list[float]) -> str:
+    """A trace of faulting threads that got the mmap_lock for reading after these
+    @waits, in seconds, and of what does not count."""
+    said = "mm=00000000a1 memcg_path=/ write={}"
+    lines = ["# lost 0", "fault-9 [000] ..... 1.0: mmap_lock_start_locking: " + said.format("true"),
+             "fault-9 [000] ..... 1.1: mmap_lock_acquire_returned: " + said.format("true success=true"),
+             "fault-9 [000] ..... 1.2: mmap_lock_start_locking: " + said.format("false"),
+             "fault-9 [000] ..... 1.3: mmap_lock_acquire_returned: " + said.format("false success=false")]
+    for number, wait in enumerate(waits):
+        lines += [f"fault-{number} [001] ..... {number + 2}.0: mmap_lock_start_locking: " + said.format("false"),
+                  f"fault-{number} [001] ..... {number + 2 + wait:.6f}: mmap_lock_acquire_returned: "
+                  + said.format("false success=true")]
     return "\n".join(lines) + "\n"
 
 
@@ -396,93 +389,82 @@ class Pageguard(Case):
 class Fault(Case):
     """measure.fault on a run's directory."""
 
-    def results(self, **members: object) -> None:
-        """Put the benchmark's result for each mode, and its trace."""
-        put(self.dir / "faults.json", "".join(
-            json.dumps({"mode": mode, "faults": 200, "majflt": 200, "pgmajfault": 202, "vma_lock_retry": 210,
-                        **members}) + "\n" for mode in fault.MODES))
-        for number, mode in enumerate(fault.MODES):
-            put(self.dir / f"{mode}.trace", faults(50 * number))
+    def run_of(self, name: str, waits: list[float], **members: object) -> None:
+        """Put what fault_bench says in the run @name, with @members, and its trace."""
+        sample = {"number": 50, "mean_ns": 1e6, "p50_ns": 2e6, "p99_ns": 3e6, "max_ns": 4e6}
+        put(self.dir / f"{name}.json", json.dumps({"faults": sample, "ui": sample, **members}) + "\n")
+        put(self.dir / f"{name}.trace", locked(waits))
 
-    def test_counters(self):
-        """Reads of the mmap_lock by those who fault, between the marks, for
-        each major fault."""
-        self.results()
-        found = {(one["metric"], one["condition"]): one["value"] for one in fault.counter_rows(self.dir)}
-        self.assertEqual([found["mmap_lock_reads_per_io_fault", name] for name in fault.MODES.values()],
-                         [0.0, 0.25, 0.5, 0.75])
-        self.assertEqual(found["retries", "swap"], 1.05)
-        self.assertEqual(found["pgmajfault", "swap"], 1.01)
-        self.assertEqual([found["faults_with_retries", f"file, {name}"] for name in fault.RETRIES.values()],
-                         [0.005, 0.0, 0.005])
+    def test_virtual(self):
+        """Reads of the mmap_lock, and waits for it, by the neighbour; who is not
+        there has no row."""
+        self.run_of("map-9000", [0, 0.0005, 0.25])
+        self.run_of("fork-9000", [], forks={"number": 2, "mean_ns": 5e6, "p50_ns": 5e6, "p99_ns": 5e6})
+        rows = fault.virtual_rows(self.dir, ", again")
+        found = {(one["metric"].removeprefix("virtual_"), one["condition"]): one["value"] for one in rows}
+        where = "beside mmap(), 9000 VMAs, again"
+        self.assertEqual([found[name, where] for name in ("mmap_lock_reads", "mmap_lock_wait", "mmap_lock_long_waits",
+                                                          "faults", "fault_p99", "ui_mean")],
+                         [3.0, 250.5, 1.0, 50.0, 3.0, 1.0])
+        self.assertNotIn(("forks_mean", where), found)
+        where = "beside fork(), 9000 VMAs, again"
+        self.assertEqual([found[name, where] for name in ("mmap_lock_reads", "mmap_lock_wait", "forks_mean")],
+                         [0.0, 0.0, 5.0])
+        self.assertEqual({one["evidence"] for one in rows}, {"icount"})
 
-    def test_nothing_counted(self):
-        """Faults that did not wait, a trace without the event, and a mode
-        without a result are told."""
-        self.results(majflt=170)
-        with self.fails("only 170 of 200 faults of file"):
-            fault.counter_rows(self.dir)
-        self.results()
-        put(self.dir / "swap.trace", "\n".join(line for line in faults(1).splitlines() if "acquire" not in line) + "\n")
-        with self.fails("no event mmap_lock_acquire_returned", "swap.trace"):
-            fault.counter_rows(self.dir)
-        put(self.dir / "faults.json", "")
-        with self.fails("no result of file"):
-            fault.counter_rows(self.dir)
+    def test_lost(self):
+        """A trace that lost events, and a run without a result, are told."""
+        self.run_of("map-4000", [])
+        put(self.dir / "map-4000.trace", locked([]).replace("lost 0", "lost 7"))
+        with self.fails("map-4000.trace", "# lost 7"):
+            fault.virtual_rows(self.dir)
+        put(self.dir / "map-4000.json", "")
+        with self.fails("map-4000.json has not one result"):
+            fault.virtual_rows(self.dir)
 
-    def stuck(self, **members: object) -> list[dict]:
-        """Put a result of each case, with @members, and return these."""
-        cases = [{"kind": kind, "writer": writer, "probe": probe, "done": 16, "of": 16, **members}
-                 for kind in fault.STUCK_KINDS for writer in fault.STUCK_WRITERS
-                 for probe in (*fault.STUCK_FAULTS, *(fault.STUCK_CHANGES if writer == "none" else ()))]
-        put(self.dir / "stuck.json", "".join(json.dumps(case) + "\n" for case in cases))
-        return cases
+    def test_instructions(self):
+        """A row for each kind of fault, and reads for each MiB."""
+        put(self.dir / "minor.json", json.dumps({"anonymous read": {"number": 9, "mean_ns": 1182.5}}) + "\n")
+        put(self.dir / "minor.trace", locked([0] * 32))
+        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in fault.instruction_rows(self.dir)],
+                         [("insn_per_minor_fault", "anonymous read", 1182.5),
+                          ("mmap_lock_reads_per_mib", "sequential read of a mapping", 2.0)])
 
-    def test_stuck(self):
-        """One row for each case, whose condition says all that is particular to
-        it; 0 is a count like any other."""
-        cases = self.stuck(done=0)
-        found = fault.stuck_rows(self.dir)
-        self.assertEqual(len({one["condition"] for one in found}), len(cases))
-        self.assertEqual({(one["metric"], one["unit"], one["evidence"], one["value"]) for one in found},
-                         {("completed_beside_stuck_fault", "of 16", "counter", 0.0)})
-        for words in ("file: faults in that VMA", "file, read again: fork()",
-                      "shmem swap: faults in other VMAs that read after mprotect() in that VMA",
-                      "swap: faults in other VMAs after fork()"):
-            self.assertIn(words, [one["condition"] for one in found])
+    def test_same_page(self):
+        """Reads for each fault, by kind and threads."""
+        for number, name in enumerate(fault.SAME_PAGE):
+            for threads in fault.THREADS:
+                self.run_of(f"{name}-{threads}", [0] * 10 * number)
+        found = {one["condition"]: one["value"] for one in fault.same_page_rows(self.dir)}
+        self.assertEqual(len(found), len(fault.SAME_PAGE) * len(fault.THREADS))
+        self.assertEqual([found[name] for name in ("file", "file random, same page, 2 threads",
+                                                   "swap, write, same page, 8 threads")], [0.0, 0.2, 0.6])
 
-    def test_stuck_missing(self):
-        """A case without a result is told."""
-        cases = self.stuck()
-        put(self.dir / "stuck.json", "".join(json.dumps(case) + "\n" for case in cases[:-1]))
-        with self.fails("no result of shmem, fork, fault-io", "stuck.json"):
-            fault.stuck_rows(self.dir)
+    def test_writer(self):
+        """Kinds that pass are counted; all have to have run."""
+        kinds = [f"{'not ok' if number % 2 else 'ok'} {number} fault.kind{number}.ends_beside_writer"
+                 for number in range(fault.KINDS)]
+        put(self.dir / "writer.ktap", "\n".join(kinds) + "\n")
+        self.assertEqual(fault.writer_rows(self.dir)[0]["value"], fault.KINDS / 2)
+        put(self.dir / "writer.ktap", "\n".join([*kinds[1:], kinds[0] + " # SKIP no root"]) + "\n")
+        with self.fails("has 7 results, not 8"):
+            fault.writer_rows(self.dir)
 
-    def test_stuck_script(self):
-        """The guest runs each case that has a row, and no other."""
-        put(self.dir / "kselftest/regress/fault/fault_stuck",
-            "#!/bin/sh\nfor k in $(echo $2 | tr , ' '); do for w in $(echo $4 | tr , ' '); do for p in "
-            "$(echo $6 | tr , ' '); do echo \"$k $w $p\"; done; done; done\n").chmod(0o755)
-        subprocess.run(["bash", "-c", fault.STUCK], cwd=self.dir, check=True)
-        self.assertEqual(sorted((self.dir / "stuck.json").read_text().splitlines()),
-                         sorted(f"{case['kind']} {case['writer']} {case['probe']}" for case in self.stuck()))
+    def test_scripts(self):
+        """The guest's bash is bash, and calls a function that it has."""
+        for one in fault.MEASUREMENTS:
+            with self.subTest(measurement=one.name):
+                done = subprocess.run(["bash", "-n"], input=one.script, text=True, capture_output=True)
+                self.assertEqual((done.returncode, done.stderr, one.config), (0, "", "virtual"))
+                self.assertIn(f"\n{one.script.splitlines()[-1].split()[0]}() {{\n", one.script)
 
     def test_times(self):
-        """What the neighbour, the bystander and the faults wait for, the
-        neighbour first; nobody who is not there has a row."""
-        other = {f"{who}_{what}": 0 for who in ("neighbour", "bystander") for what in ("ops", "p50_ns", "p99_ns")}
-        put(self.dir / "times.json", "".join(json.dumps({**other, **result}) + "\n" for result in (
-            {"mode": "swap", "neighbour": "none", "p99_ns": 2e7, "faults_per_s": 9.5},
-            {"mode": "file", "neighbour": "fork", "p99_ns": 3e7, "faults_per_s": 8, "neighbour_ops": 5,
-             "neighbour_p50_ns": 1e6, "neighbour_p99_ns": 4e6, "bystander_ops": 1, "bystander_p99_ns": 5e5})))
-        found = fault.TIMED.guest_rows(self.dir)
-        self.assertEqual({one["condition"].split(", ", 2)[2] for one in found}, {"8 threads, 20 ms a request"})
-        rows = [(one["metric"], one["condition"].split(", 8 ")[0], one["value"]) for one in found]
-        self.assertEqual(rows, [("neighbour_p50", "file, fork", 1.0), ("neighbour_p99", "file, fork", 4.0),
-                                ("bystander_p50", "file, fork", 0.0), ("bystander_p99", "file, fork", 0.5),
-                                ("fault_p99", "swap, none", 20.0), ("fault_p99", "file, fork", 30.0),
-                                ("faults", "swap, none", 9.5), ("faults", "file, fork", 8.0)])
-        self.assertEqual({one["evidence"] for one in found}, {"timed"})
+        """What is timed on a real machine."""
+        sample = {"p50_ns": 1e6, "p99_ns": 2e6}
+        found = fault.time_rows([{"threads": 8, "neighbour": "fork", "operations": 7, "faults": sample, "ui": sample}])
+        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in found], [
+            ("faults_p50", "8 threads, fork", 1.0), ("faults_p99", "8 threads, fork", 2.0),
+            ("ui_p50", "8 threads, fork", 1.0), ("ui_p99", "8 threads, fork", 2.0), ("faults", "8 threads, fork", 7.0)])
 
 
 class Timed(Case):
@@ -496,8 +478,8 @@ class Timed(Case):
                 (pipe, "pipe/pipe_load", "-w 5 -r 10 --sizes 64K --pipe-size 1M --seconds 3 --memory-pressure --json"),
                 (filemap, "filemap/small_read_bench",
                  "--dir /tmp/ext4 --sizes 256 --file-size 4096 --threads 2 --same --seconds 3 --json"),
-                (fault, "fault/fault_retry_bench", "--dir /tmp/slow --mode random --threads 8 --neighbour fork "
-                 "--bystander --pause 2000 --file-size 2M --seconds 3 --json")):
+                (fault, "fault/fault_bench", "--file /tmp --size 256 --random --threads 8 --vmas 4000 --neighbour fork "
+                 "--seconds 3 --json")):
             with self.subTest(program=program):
                 script = module.TIMED.measurement().script
                 self.assertIn(f"kselftest/regress/{program} {case} >> times.json\n", script)

@@ -1933,15 +1933,6 @@ static int __folio_lock_async(struct folio *folio, struct wait_page_queue *wait)
 	return ret;
 }
 
-/* The fault lock was dropped to wait for @folio: let the next attempt find it. */
-static void vmf_leave_folio(struct vm_fault *vmf, struct folio *folio)
-{
-	if (vmf->waited && !*vmf->waited) {
-		folio_get(folio);
-		*vmf->waited = folio;
-	}
-}
-
 /*
  * Return values:
  * 0 - folio is locked.
@@ -1957,8 +1948,7 @@ vm_fault_t __folio_lock_or_retry(struct folio *folio, struct vm_fault *vmf)
 {
 	unsigned int flags = vmf->flags;
 
-	if (fault_flag_allow_retry_first(flags) ||
-	    (flags & FAULT_FLAG_VMA_LOCK)) {
+	if (fault_flag_allow_retry_first(flags)) {
 		/*
 		 * CAUTION! In this case, mmap_lock/per-VMA lock is not
 		 * released even though returning VM_FAULT_RETRY.
@@ -1971,7 +1961,6 @@ vm_fault_t __folio_lock_or_retry(struct folio *folio, struct vm_fault *vmf)
 			folio_wait_locked_killable(folio);
 		else
 			folio_wait_locked(folio);
-		vmf_leave_folio(vmf, folio);
 		return VM_FAULT_RETRY;
 	}
 	if (flags & FAULT_FLAG_KILLABLE) {
@@ -3820,7 +3809,8 @@ static struct file *do_async_mmap_readahead(struct vm_fault *vmf,
 			WRITE_ONCE(ra->mmap_miss, --mmap_miss);
 	}
 
-	if (folio_test_readahead(folio)) {
+	/* Under writeback, this bit is PG_reclaim: page_cache_async_ra() returns. */
+	if (folio_test_readahead(folio) && !folio_test_writeback(folio)) {
 		fpin = maybe_unlock_mmap_for_io(vmf, fpin);
 		page_cache_async_ra(&ractl, folio, ra->ra_pages);
 	}
@@ -4040,12 +4030,10 @@ page_not_uptodate:
 
 out_retry:
 	/*
-	 * We dropped the fault lock, we need to return to the fault handler to
+	 * We dropped the mmap_lock, we need to return to the fault handler to
 	 * re-find the vma and come back and find our hopefully still populated
 	 * page.
 	 */
-	if (fpin && !IS_ERR(folio) && folio_test_uptodate(folio))
-		vmf_leave_folio(vmf, folio);
 	if (!IS_ERR(folio))
 		folio_put(folio);
 	if (mapping_locked)

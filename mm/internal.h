@@ -1111,15 +1111,6 @@ static inline unsigned long vma_address_end(struct page_vma_mapped_walk *pvmw)
 	return address;
 }
 
-/* The fault has its page, or will wait for something else. */
-static inline void put_waited(struct folio **waited)
-{
-	if (waited && *waited) {
-		folio_put(*waited);
-		*waited = NULL;
-	}
-}
-
 static inline struct file *maybe_unlock_mmap_for_io(struct vm_fault *vmf,
 						    struct file *fpin)
 {
@@ -1131,11 +1122,9 @@ static inline struct file *maybe_unlock_mmap_for_io(struct vm_fault *vmf,
 	/*
 	 * FAULT_FLAG_RETRY_NOWAIT means we don't want to wait on page locks or
 	 * anything, so we only pin the file and drop the mmap_lock if only
-	 * FAULT_FLAG_ALLOW_RETRY is set, while this is the first attempt, and
-	 * the VMA lock on any attempt.
+	 * FAULT_FLAG_ALLOW_RETRY is set, while this is the first attempt.
 	 */
-	if ((fault_flag_allow_retry_first(flags) ||
-	     (flags & FAULT_FLAG_VMA_LOCK)) &&
+	if (fault_flag_allow_retry_first(flags) &&
 	    !(flags & FAULT_FLAG_RETRY_NOWAIT)) {
 		fpin = get_file(vmf->vma->vm_file);
 		release_fault_lock(vmf);

@@ -778,10 +778,6 @@ struct vm_fault {
 					 * is set (which is also implied by
 					 * VM_FAULT_ERROR).
 					 */
-	struct folio **waited;		/* What an attempt has waited for is
-					 * left here for the next one, unless
-					 * NULL: see handle_vma_fault().
-					 */
 	/* These three entries are valid only while holding ptl lock */
 	pte_t *pte;			/* Pointer to pte entry matching
 					 * the 'address'. NULL if the page
@@ -3286,18 +3282,30 @@ struct vm_area_struct *lock_mm_and_find_vma(struct mm_struct *mm,
 extern vm_fault_t handle_mm_fault(struct vm_area_struct *vma,
 				  unsigned long address, unsigned int flags,
 				  struct pt_regs *regs);
-#ifdef CONFIG_PER_VMA_LOCK
-vm_fault_t handle_vma_fault(struct vm_area_struct *vma, unsigned long address,
-			    unsigned int *flags, struct pt_regs *regs);
-#else
-/* Not called: lock_vma_under_rcu() finds nothing. */
+vm_fault_t retry_vma_fault(vm_flags_t vm_flags, unsigned long address,
+			   unsigned int flags, struct pt_regs *regs,
+			   vm_fault_t ret);
+
+/*
+ * Handle a fault from user space under the lock of @vma, which is dropped.  If
+ * this returns VM_FAULT_RETRY, look for signals, and take the mmap_lock.
+ */
 static inline vm_fault_t
 handle_vma_fault(struct vm_area_struct *vma, unsigned long address,
-		 unsigned int *flags, struct pt_regs *regs)
+		 unsigned int flags, struct pt_regs *regs)
 {
-	return VM_FAULT_RETRY;
+	const vm_flags_t vm_flags = vma->vm_flags;
+	vm_fault_t ret;
+
+	ret = handle_mm_fault(vma, address, flags | FAULT_FLAG_VMA_LOCK, regs);
+	if (unlikely(ret & VM_FAULT_RETRY))
+		return retry_vma_fault(vm_flags, address, flags, regs, ret);
+	if (!(ret & VM_FAULT_COMPLETED))
+		vma_end_read(vma);
+	count_vm_vma_lock_event(VMA_LOCK_SUCCESS);
+	return ret;
 }
-#endif
+
 extern int fixup_user_fault(struct mm_struct *mm,
 			    unsigned long address, unsigned int fault_flags,
 			    bool *unlocked);

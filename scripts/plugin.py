@@ -19,8 +19,9 @@ SOURCE = ROOT / "scripts" / "tcg"
 MARKS = REGRESS
 # Where the kernel handles the timer of a virtual CPU.
 TICK = "sysvec_apic_timer_interrupt"
-# What takes a mutex, and what releases it.
-TAKE, RELEASE = ("mutex_lock", "mutex_trylock"), ("mutex_unlock",)
+# What takes and what releases a mutex, and a spinlock.
+MUTEX = ("mutex_lock", "mutex_trylock"), ("mutex_unlock",)
+SPINLOCK = ("_raw_spin_lock",), ("_raw_spin_unlock",)
 # A line of objdump: the address, and what is called there, if anything is.
 INSTRUCTION = re.compile(r"^\s*(?P<address>[0-9a-f]+):\s.*?(?:(?P<how>call|jmp)q?\s+[0-9a-f]+ <(?P<called>[\w.]+)>)?$")
 
@@ -91,28 +92,32 @@ def transfers(kernel: Kernel, function: str) -> list[tuple[str, str, str, str]]:
     return found
 
 
-def mutex_sections(kernel: Kernel, functions: list[str]) -> tuple[list[str], list[str]]:
-    """Where @functions of @kernel come back with a mutex, and where they release
-    one: addresses in hex.  One that ends in a jump to mutex_lock() has it when its
-    caller goes on."""
+def sections(kernel: Kernel, functions: list[str], kind: tuple[tuple[str, ...], tuple[str, ...]] = MUTEX,
+             ) -> tuple[list[str], list[str]]:
+    """Where @functions of @kernel come back with a lock of @kind, and where they
+    release one: addresses in hex.  One that ends in a jump to mutex_lock() has it
+    when its caller goes on."""
+    take, release = kind
     found = [one for name in functions for one in transfers(kernel, name)]
-    takers = {*TAKE, *(name for name in functions if any(
-        how == "jmp" and called in TAKE for _, how, called, _ in transfers(kernel, name)))}
+    takers = {*take, *(name for name in functions if any(
+        how == "jmp" and called in take for _, how, called, _ in transfers(kernel, name)))}
     return ([behind for _, how, called, behind in found if how == "call" and called in takers and behind],
-            [address for address, _, called, _ in found if called in RELEASE])
+            [address for address, _, called, _ in found if called in release])
 
 
-def insns(kernel: Kernel, run_dir: Path, spinlock: str = "", functions: str = "") -> str:
+def insns(kernel: Kernel, run_dir: Path, spinlock: str = "", functions: str = "",
+          spinning: tuple[str, ...] = ()) -> str:
     """What QEMU's -plugin takes to count instructions in insns.json of @run_dir:
     of operations, and of those while @spinlock, a variable of @kernel, is held, or
-    a mutex that functions whose names begin with @functions take and release.  Raises Failure where the
-    kernel has none of these."""
+    a mutex that functions whose names begin with @functions take and release, or a
+    spinlock that those called @spinning do.  Raises Failure where the kernel has
+    none of these."""
     words = [f"lock={symbol(kernel, spinlock)}"] if spinlock else []
-    begins, ends = mutex_sections(kernel, [name for name in symbols(kernel) if name.startswith(functions)]
-                                  if functions else [])
-    if functions and not (begins and ends):
-        raise Failure(f"{functions}*() of {kernel.path / 'vmlinux'} take or release no mutex: what has moved is to be "
-                      "changed in scripts/measure/")
-    if functions:
+    if functions or spinning:
+        begins, ends = (sections(kernel, list(spinning), SPINLOCK) if spinning else
+                        sections(kernel, [name for name in symbols(kernel) if name.startswith(functions)]))
+        if not (begins and ends):
+            raise Failure(f"{' '.join(spinning) or functions + '*'}() of {kernel.path / 'vmlinux'} take or release no "
+                          f"{'spinlock' if spinning else 'mutex'}: what has moved is to be changed in scripts/measure/")
         words += [f"begin={':'.join(begins)}", f"end={':'.join(ends)}"]
     return option("insns", run_dir, *words)

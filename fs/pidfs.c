@@ -62,13 +62,21 @@ struct pidfs_anon_attr {
 	__u32 coredump_code;
 };
 
+/* Every struct pid that has pidfs attributes, by inode number */
 static struct rhashtable pidfs_ino_ht;
 
+/*
+ * Pids are inserted with pid->wait_pidfd.lock held, where no memory is to be
+ * allocated: however long a chain is, only the worker makes a larger table.
+ * With less than a page of buckets, a few that come and go would keep it busy.
+ */
 static const struct rhashtable_params pidfs_ino_ht_params = {
 	.key_offset		= offsetof(struct pid, ino),
 	.key_len		= sizeof(u64),
 	.head_offset		= offsetof(struct pid, pidfs_hash),
+	.min_size		= 512,
 	.automatic_shrinking	= true,
+	.insecure_elasticity	= true,
 };
 
 /*
@@ -168,26 +176,33 @@ void pidfs_prepare_pid(struct pid *pid)
 {
 	pid->stashed = NULL;
 	pid->attr = NULL;
-	pid->ino = 0;
-}
-
-int pidfs_add_pid(struct pid *pid)
-{
-	int ret;
-
 	pid->ino = pidfs_alloc_ino();
-	ret = rhashtable_insert_fast(&pidfs_ino_ht, &pid->pidfs_hash,
-				     pidfs_ino_ht_params);
-	if (unlikely(ret))
-		pid->ino = 0;
-	return ret;
 }
 
+/*
+ * After pidfs_exit() the attributes of @pid are final. It has not run for a pid
+ * that never had a task, because fork failed: say that it is dead, then.
+ */
 void pidfs_remove_pid(struct pid *pid)
 {
-	if (likely(pid->ino))
-		rhashtable_remove_fast(&pidfs_ino_ht, &pid->pidfs_hash,
-				       pidfs_ino_ht_params);
+	/* Pairs with the release in pidfs_register_pid_gfp(). */
+	struct pidfs_attr *attr = smp_load_acquire(&pid->attr);
+
+	if (unlikely(!attr)) {
+		guard(spinlock_irq)(&pid->wait_pidfd.lock);
+		attr = pid->attr;
+		if (!attr) {
+			attr = PIDFS_PID_DEAD;
+			WRITE_ONCE(pid->attr, attr);
+		}
+	}
+
+	/* Never had attributes, so it is not in the table. */
+	if (attr == PIDFS_PID_DEAD)
+		return;
+
+	rhashtable_remove_fast(&pidfs_ino_ht, &pid->pidfs_hash,
+			       pidfs_ino_ht_params);
 }
 
 static LLIST_HEAD(pidfs_free_list);
@@ -216,14 +231,7 @@ void pidfs_free_pid(struct pid *pid)
 	 */
 	VFS_WARN_ON_ONCE(pid->stashed);
 
-	/*
-	 * This if an error occurred during e.g., task creation that
-	 * causes us to never go through the exit path.
-	 */
-	if (unlikely(!attr))
-		return;
-
-	/* This never had a pidfd created. */
+	/* This never had attributes: pidfs_exit() or pidfs_remove_pid(). */
 	if (IS_ERR(attr))
 		return;
 
@@ -1070,13 +1078,15 @@ int pidfs_register_pid_gfp(struct pid *pid, gfp_t gfp)
 {
 	struct pidfs_attr *new_attr __free(kfree) = NULL;
 	struct pidfs_attr *attr;
+	int ret;
 
 	might_sleep();
 
 	if (!pid)
 		return 0;
 
-	attr = READ_ONCE(pid->attr);
+	/* Pairs with the release below. */
+	attr = smp_load_acquire(&pid->attr);
 	if (unlikely(attr == PIDFS_PID_DEAD))
 		return PTR_ERR(PIDFS_PID_DEAD);
 	if (attr)
@@ -1088,7 +1098,7 @@ int pidfs_register_pid_gfp(struct pid *pid, gfp_t gfp)
 
 	INIT_LIST_HEAD_RCU(&new_attr->xattrs);
 
-	/* Synchronize with pidfs_exit(). */
+	/* Synchronize with pidfs_exit() and pidfs_remove_pid(). */
 	guard(spinlock_irq)(&pid->wait_pidfd.lock);
 
 	attr = pid->attr;
@@ -1097,7 +1107,15 @@ int pidfs_register_pid_gfp(struct pid *pid, gfp_t gfp)
 	if (unlikely(attr))
 		return 0;
 
-	/* Pairs with the dependency on READ_ONCE(pid->attr) without the lock. */
+	ret = rhashtable_insert_fast(&pidfs_ino_ht, &pid->pidfs_hash,
+				     pidfs_ino_ht_params);
+	if (WARN_ON_ONCE(ret))
+		return ret;
+
+	/*
+	 * Pairs with smp_load_acquire() above and in pidfs_remove_pid(): who sees
+	 * the attributes without the lock relies on @pid being in the table.
+	 */
 	smp_store_release(&pid->attr, no_free_ptr(new_attr));
 	return 0;
 }

@@ -2019,6 +2019,20 @@ static bool need_futex_hash_allocate_default(u64 clone_flags)
 }
 
 /*
+ * May a task be attached to @pid? It becomes a member of all these namespaces.
+ * init_pid_ns is never shut down.
+ */
+static bool pid_namespaces_alive(const struct pid *pid)
+{
+	unsigned int i;
+
+	for (i = pid->level; i > 0; i--)
+		if (!(atomic_read(&pid->numbers[i].ns->pid_allocated) & PIDNS_ADDING))
+			return false;
+	return true;
+}
+
+/*
  * This creates a new process as a copy of the old one,
  * but does not actually start it yet.
  *

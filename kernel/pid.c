@@ -10,15 +10,7 @@
  * against. There is very little to them aside from hashing them and
  * parking tasks using given ID's on a list.
  *
- * The hash is always changed with the tasklist_lock write-acquired,
- * and the hash is only accessed with the tasklist_lock at least
- * read-acquired, so there's no additional SMP locking needed here.
- *
- * We have a list of bitmap pages, which bitmaps represent the PID space.
- * Allocating and freeing PIDs is completely lockless. The worst-case
- * allocation scenario when all but one out of 1 million PIDs possible are
- * allocated already: the scanning of 32 list entries and at most PAGE_SIZE
- * bytes. The typical fastpath is a single successful setbit. Freeing is O(1).
+ * Pids are found by number and namespace with RCU, see kernel/pid_nr.c.
  *
  * Pid namespaces:
  *    (C) 2007 Pavel Emelyanov <xemul@openvz.org>, OpenVZ, SWsoft Inc.
@@ -41,10 +33,10 @@
 #include <linux/anon_inodes.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
-#include <linux/idr.h>
 #include <linux/pidfs.h>
 #include <net/sock.h>
 #include <uapi/linux/pidfd.h>
+#include "pid_nr.h"
 
 struct pid init_struct_pid = {
 	.count		= REFCOUNT_INIT(1),
@@ -63,16 +55,10 @@ struct pid init_struct_pid = {
 static int pid_max_min = RESERVED_PIDS + 1;
 static int pid_max_max = PID_MAX_LIMIT;
 
-/*
- * PID-map pages start out as NULL, they get allocated upon
- * first use and are never deallocated. This way a low pid_max
- * value does not cause lots of bitmaps to be allocated, but
- * the scheme scales to up to 4 million PIDs, runtime.
- */
 struct pid_namespace init_pid_ns = {
 	.ns = NS_COMMON_INIT(init_pid_ns),
-	.idr = IDR_INIT(init_pid_ns.idr),
-	.pid_allocated = PIDNS_ADDING,
+	.chunks = XARRAY_INIT(init_pid_ns.chunks, XA_FLAGS_ALLOC),
+	.pid_allocated = ATOMIC_INIT(PIDNS_ADDING),
 	.level = 0,
 	.child_reaper = &init_task,
 	.user_ns = &init_user_ns,
@@ -82,8 +68,6 @@ struct pid_namespace init_pid_ns = {
 #endif
 };
 EXPORT_SYMBOL_GPL(init_pid_ns);
-
-static  __cacheline_aligned_in_smp DEFINE_SPINLOCK(pidmap_lock);
 
 void put_pid(struct pid *pid)
 {
@@ -107,162 +91,66 @@ static void delayed_put_pid(struct rcu_head *rhp)
 	put_pid(pid);
 }
 
-/**
- * pid_namespaces_alive() - May a task be added to all namespaces of a pid?
- * @pid: The pid of a task that is being created.
- *
- * A task is a member of the namespace of its pid and of all ancestors of that.
- * None of them may get one after its init has called disable_pid_allocation().
- * init_pid_ns is never shut down.
- *
- * Context: Called with pidmap_lock held before @pid is published, so that
- * free_pid() does not wake an init that is gone; and with tasklist_lock held for
- * writing before the task is attached, so that zap_pid_ns_processes(), which
- * disables first and then looks for tasks with that lock held, does not miss it.
- * free_pid() holds neither, but RCU, and has a full barrier before it.
- *
- * Return: false if any of the namespaces is being shut down.
+/* Count a pid no longer, at level @from and below */
+static void uncount_pid(struct pid *pid, unsigned int from)
+{
+	/* When the last one is not counted any more, RCU keeps the reaper. */
+	guard(rcu)();
+	for (; from <= pid->level; from++) {
+		struct pid_namespace *ns = pid->numbers[from].ns;
+
+		switch ((unsigned int)atomic_dec_return(&ns->pid_allocated)) {
+		case 2:
+		case 1:
+			/* When all that is left in the pid namespace
+			 * is the reaper wake up the reaper.  The reaper
+			 * may be sleeping in zap_pid_ns_processes().
+			 */
+			wake_up_process(READ_ONCE(ns->child_reaper));
+			break;
+		}
+	}
+}
+
+/*
+ * Count a pid in each of its namespaces but init_pid_ns, for the reaper to wait
+ * for. False if any of them is being shut down.
  */
-bool pid_namespaces_alive(const struct pid *pid)
+static bool count_pid(struct pid *pid)
 {
 	unsigned int i;
+	int count;
 
 	for (i = pid->level; i > 0; i--) {
-		/* The count beside this bit changes under pidmap_lock. */
-		if (!(data_race(READ_ONCE(pid->numbers[i].ns->pid_allocated)) &
-		      PIDNS_ADDING))
-			return false;
+		atomic_t *allocated = &pid->numbers[i].ns->pid_allocated;
+
+		count = atomic_read(allocated);
+		do {
+			if (unlikely(!(count & PIDNS_ADDING))) {
+				uncount_pid(pid, i + 1);
+				return false;
+			}
+		} while (!atomic_try_cmpxchg(allocated, &count, count + 1));
 	}
 	return true;
 }
 
-/*
- * Pids that free_pid() is done with, linked by ->next_freed. Lookups do not
- * find them any more, but they keep their numbers until alloc_pid(), which has
- * to take pidmap_lock anyway, removes them from the IDRs. It does so before it
- * allocates numbers, so that those are the same as if free_pid() had done it.
- *
- * free_pid() adds to the list without a lock. Whoever holds pidmap_lock takes
- * all of it at once, and has removed them before dropping the lock.
- *
- * The list is short: at MAX_FREED_PIDS, free_pid() removes them itself. It does
- * so at once if somebody waits for the pid: the init of a namespace that is
- * being shut down; or if a namespace might otherwise live longer because of it:
- * one that has no init. If nobody calls alloc_pid(), a worker does it.
- */
-#define MAX_FREED_PIDS		32
-#define FREED_PIDS_DELAY	HZ
-
-static __cacheline_aligned_in_smp struct pid *freed_pids;
-
-/* Take freed pids out of the IDRs; to be followed by put_freed_pids(). */
-static struct pid *remove_freed_pids(void)
-{
-	struct pid *freed, *pid;
-	int i;
-
-	lockdep_assert_held(&pidmap_lock);
-
-	if (!READ_ONCE(freed_pids))
-		return NULL;
-
-	/* Pairs with try_cmpxchg() in free_pid(): what is in the pids. */
-	freed = xchg(&freed_pids, NULL);
-	for (pid = freed; pid; pid = pid->next_freed) {
-		for (i = 0; i <= pid->level; i++) {
-			struct upid *upid = pid->numbers + i;
-			struct pid_namespace *ns = upid->ns;
-
-			switch (--ns->pid_allocated) {
-			case 2:
-			case 1:
-				/* When all that is left in the pid namespace
-				 * is the reaper wake up the reaper.  The reaper
-				 * may be sleeping in zap_pid_ns_processes().
-				 */
-				wake_up_process(READ_ONCE(ns->child_reaper));
-				break;
-			case PIDNS_ADDING:
-				/* Only possible if the 1st fork fails */
-				WARN_ON(READ_ONCE(ns->child_reaper));
-				break;
-			}
-
-			idr_remove(&ns->idr, upid->nr);
-		}
-	}
-	return freed;
-}
-
-/* Without pidmap_lock, for which this would only be more to do. */
-static void put_freed_pids(struct pid *freed)
-{
-	while (freed) {
-		struct pid *pid = freed;
-
-		freed = pid->next_freed;
-		call_rcu(&pid->rcu, delayed_put_pid);
-	}
-}
-
-static void drain_freed_pids(struct work_struct *unused)
-{
-	struct pid *freed;
-
-	spin_lock(&pidmap_lock);
-	freed = remove_freed_pids();
-	spin_unlock(&pidmap_lock);
-	put_freed_pids(freed);
-}
-
-static DECLARE_DELAYED_WORK(freed_pids_work, drain_freed_pids);
-
 void free_pid(struct pid *pid)
 {
+	int i;
 	struct pid_namespace *active_ns;
-	struct pid *next;
-	unsigned int nr;
-	bool drain;
 
 	lockdep_assert_not_held(&tasklist_lock);
 
 	active_ns = pid->numbers[pid->level].ns;
 	ns_ref_active_put(active_ns);
 
-	WRITE_ONCE(pid->freed, true);
+	for (i = 0; i <= pid->level; i++)
+		free_pid_nr(pid->numbers[i].ns, pid->numbers[i].nr);
+	uncount_pid(pid, 1);
+
 	pidfs_remove_pid(pid);
-
-	/*
-	 * Somebody else may remove it as soon as it is in the list. RCU keeps
-	 * it, its namespaces, and the one that is before it in the list.
-	 */
-	rcu_read_lock();
-	next = READ_ONCE(freed_pids);
-	do {
-		/*
-		 * A pid that has been taken off the list is not added again. If
-		 * this is still the first one below, its ->nr_freed was good.
-		 */
-		nr = next ? data_race(READ_ONCE(next->nr_freed)) + 1 : 1;
-		pid->next_freed = next;
-		pid->nr_freed = nr;
-	} while (!try_cmpxchg(&freed_pids, &next, pid));
-
-	/*
-	 * The full barrier of try_cmpxchg() orders the list before what is
-	 * asked here. It pairs with smp_mb() in disable_pid_allocation(), and
-	 * with the one between work being pending and its function. Either it
-	 * is seen here, or the pid is seen there.
-	 */
-	drain = nr >= MAX_FREED_PIDS || !pid_namespaces_alive(pid) ||
-		!READ_ONCE(active_ns->child_reaper);
-	rcu_read_unlock();
-
-	if (unlikely(drain))
-		drain_freed_pids(NULL);
-	else if (nr == 1 && !delayed_work_pending(&freed_pids_work))
-		queue_delayed_work(system_dfl_wq, &freed_pids_work,
-				   FREED_PIDS_DELAY);
+	call_rcu(&pid->rcu, delayed_put_pid);
 }
 
 void free_pids(struct pid **pids)
@@ -274,79 +162,27 @@ void free_pids(struct pid **pids)
 			free_pid(pids[tmp]);
 }
 
-/**
- * alloc_upid() - Allocate the number of a pid in one namespace.
- * @upid: Where to store the number. The namespace is there already.
- * @pid: What lookups of the number find from now on; NULL to publish it later.
- * @tid: The number that is asked for, or 0 for the next one in sequence.
- *
- * The IDR stores the number before @pid, so whoever finds @pid sees it.
- *
- * Return: 0, -EEXIST if @tid is in use, -EAGAIN if no number is free, or
- * -ENOMEM.
- */
-static int alloc_upid(struct upid *upid, struct pid *pid, pid_t tid)
-{
-	struct idr *idr = &upid->ns->idr;
-	u32 *nr = (u32 *)&upid->nr;
-	unsigned int pid_min = 1;
-	unsigned int pid_max;
-	int err;
-
-	if (tid) {
-		*nr = tid;
-		err = idr_alloc_u32(idr, pid, nr, tid, GFP_ATOMIC);
-		return err == -ENOSPC ? -EEXIST : err;
-	}
-
-	/*
-	 * init really needs pid 1, but after reaching the
-	 * maximum wrap back to RESERVED_PIDS
-	 */
-	if (idr_get_cursor(idr) > RESERVED_PIDS)
-		pid_min = RESERVED_PIDS;
-	pid_max = READ_ONCE(upid->ns->pid_max) - 1;
-
-	*nr = max(idr_get_cursor(idr), pid_min);
-	err = idr_alloc_u32(idr, pid, nr, pid_max, GFP_ATOMIC);
-	if (err == -ENOSPC && *nr > pid_min) {
-		*nr = pid_min;
-		err = idr_alloc_u32(idr, pid, nr, pid_max, GFP_ATOMIC);
-	}
-	if (!err)
-		idr_set_cursor(idr, *nr + 1);
-	return err == -ENOSPC ? -EAGAIN : err;
-}
-
-struct pid *alloc_pid(struct pid_namespace *ns, pid_t *set_tid,
-		      size_t set_tid_size)
+struct pid *alloc_pid(struct pid_namespace *ns, pid_t *arg_set_tid,
+		      size_t arg_set_tid_size)
 {
 	struct pid *pid;
 	enum pid_type type;
-	int i;
+	int i, nr;
 	struct pid_namespace *tmp;
-	struct pid *freed;
 	struct upid *upid;
 	int retval = -ENOMEM;
-	bool retried_preload;
-	bool alive = true;
 
 	/*
-	 * set_tid_size contains the size of the set_tid array. Starting at
+	 * arg_set_tid_size contains the size of the arg_set_tid array. Starting at
 	 * the most nested currently active PID namespace it tells alloc_pid()
 	 * which PID to set for a process in that most nested PID namespace
-	 * up to set_tid_size PID namespaces. It does not have to set the PID
-	 * for a process in all nested PID namespaces but set_tid_size must
+	 * up to arg_set_tid_size PID namespaces. It does not have to set the PID
+	 * for a process in all nested PID namespaces but arg_set_tid_size must
 	 * never be greater than the current ns->level + 1.
 	 */
-	if (set_tid_size > ns->level + 1)
+	if (arg_set_tid_size > ns->level + 1)
 		return ERR_PTR(-EINVAL);
 
-	/*
-	 * Prep before we take locks:
-	 *
-	 * 1. allocate and fill in pid struct
-	 */
 	pid = kmem_cache_alloc(ns->pid_cachep, GFP_KERNEL);
 	if (!pid)
 		return ERR_PTR(retval);
@@ -359,84 +195,35 @@ struct pid *alloc_pid(struct pid_namespace *ns, pid_t *set_tid,
 		INIT_HLIST_HEAD(&pid->tasks[type]);
 	init_waitqueue_head(&pid->wait_pidfd);
 	INIT_HLIST_HEAD(&pid->inodes);
-	pid->freed = false;
 	pidfs_prepare_pid(pid);
 
-	/*
-	 * 2. check the numbers that are asked for: range and
-	 *    checkpoint_restore_ns_capable()
-	 */
-	for (tmp = ns, i = 0; i < set_tid_size; tmp = tmp->parent, i++) {
+	/* Range and capability of all numbers that are asked for come first. */
+	for (tmp = ns, i = 0; i < arg_set_tid_size; tmp = tmp->parent, i++) {
 		retval = -EINVAL;
-		if (set_tid[i] < 1 || set_tid[i] >= READ_ONCE(tmp->pid_max))
+		if (arg_set_tid[i] < 1 || arg_set_tid[i] >= READ_ONCE(tmp->pid_max))
 			goto out_abort;
 		retval = -EPERM;
 		if (!checkpoint_restore_ns_capable(tmp->user_ns))
 			goto out_abort;
 	}
 
-	/*
-	 * Prep is done, id allocation goes here:
-	 */
-	retried_preload = false;
-	idr_preload(GFP_KERNEL);
-	spin_lock(&pidmap_lock);
-	freed = remove_freed_pids();
-	/* For the case when the previous attempt to create init failed */
-	if (ns->pid_allocated == PIDNS_ADDING)
-		idr_set_cursor(&ns->idr, 0);
-
 	for (tmp = ns, i = ns->level; i >= 0;) {
-		size_t depth = ns->level - i;
+		unsigned int depth = ns->level - i;
 
-		upid = pid->numbers + i;
-		upid->ns = tmp;
-
-		/*
-		 * init_pid_ns comes last. All numbers and namespaces are known
-		 * then, and nothing fails any more before the lock is dropped, so
-		 * publish the pid there with the number. For the others only
-		 * reserve the number, so that find_pid_ns() does not find a
-		 * partially initialized pid.
-		 */
-		if (i == 0)
-			alive = pid_namespaces_alive(pid);
-		retval = alloc_upid(upid, i == 0 && alive ? pid : NULL,
-				    depth < set_tid_size ? set_tid[depth] : 0);
-		if (unlikely(retval)) {
-			/*
-			 * Preload more memory if alloc_upid() failed with -ENOMEM.
-			 *
-			 * The IDR API only allows us to preload memory for one call, while we may end
-			 * up doing several under pidmap_lock with GFP_ATOMIC. The situation may be
-			 * salvageable with GFP_KERNEL. But make sure to not loop indefinitely if preload
-			 * did not help (the routine unfortunately returns void, so we have no idea
-			 * if it got anywhere).
-			 *
-			 * The lock can be safely dropped and picked up as historically pid allocation
-			 * for different namespaces was *not* atomic -- we try to hold on to it the
-			 * entire time only for performance reasons.
-			 */
-			if (retval == -ENOMEM && !retried_preload) {
-				spin_unlock(&pidmap_lock);
-				idr_preload_end();
-				put_freed_pids(freed);
-				retried_preload = true;
-				idr_preload(GFP_KERNEL);
-				spin_lock(&pidmap_lock);
-				freed = remove_freed_pids();
-				continue;
-			}
+		nr = alloc_pid_nr(tmp, depth < arg_set_tid_size ? arg_set_tid[depth] : 0);
+		if (unlikely(nr < 0)) {
+			retval = nr;
 			goto out_free;
 		}
 
+		pid->numbers[i].nr = nr;
+		pid->numbers[i].ns = tmp;
 		i--;
-		retried_preload = false;
 
 		/*
 		 * PID 1 (init) must be created first.
 		 */
-		if (!READ_ONCE(tmp->child_reaper) && upid->nr != 1) {
+		if (!READ_ONCE(tmp->child_reaper) && nr != 1) {
 			retval = -EINVAL;
 			goto out_free;
 		}
@@ -461,37 +248,21 @@ struct pid *alloc_pid(struct pid_namespace *ns, pid_t *set_tid,
 	 * error path may try to wakeup the possibly freed ns->child_reaper.
 	 */
 	retval = -ENOMEM;
-	if (unlikely(!alive))
+	if (!count_pid(pid))
 		goto out_free;
 
-	init_pid_ns.pid_allocated++;
-	for (upid = pid->numbers + ns->level; upid > pid->numbers; --upid) {
-		/* Make the PID visible to find_pid_ns. */
-		idr_replace(&upid->ns->idr, pid, upid->nr);
-		upid->ns->pid_allocated++;
-	}
-	spin_unlock(&pidmap_lock);
-	idr_preload_end();
+	/* Make the PID visible to find_pid_ns. */
+	for (upid = pid->numbers + ns->level; upid >= pid->numbers; --upid)
+		publish_pid_nr(upid->ns, upid->nr, pid);
 	ns_ref_active_get(ns);
-	put_freed_pids(freed);
-
-	retval = pidfs_add_pid(pid);
-	if (unlikely(retval)) {
-		free_pid(pid);
-		pid = ERR_PTR(-ENOMEM);
-	}
 
 	return pid;
 
 out_free:
 	while (++i <= ns->level) {
 		upid = pid->numbers + i;
-		idr_remove(&upid->ns->idr, upid->nr);
+		free_pid_nr(upid->ns, upid->nr);
 	}
-
-	spin_unlock(&pidmap_lock);
-	idr_preload_end();
-	put_freed_pids(freed);
 
 out_abort:
 	put_pid_ns(ns);
@@ -501,24 +272,9 @@ out_abort:
 
 void disable_pid_allocation(struct pid_namespace *ns)
 {
-	struct pid *freed;
-
-	spin_lock(&pidmap_lock);
-	ns->pid_allocated &= ~PIDNS_ADDING;
-	/* Pairs with try_cmpxchg() in free_pid(). */
-	smp_mb();
-	freed = remove_freed_pids();
-	spin_unlock(&pidmap_lock);
-	put_freed_pids(freed);
+	/* Read with tasklist_lock held, which the caller takes next */
+	atomic_andnot(PIDNS_ADDING, &ns->pid_allocated);
 }
-
-struct pid *find_pid_ns(int nr, struct pid_namespace *ns)
-{
-	struct pid *pid = idr_find(&ns->idr, nr);
-
-	return pid && !READ_ONCE(pid->freed) ? pid : NULL;
-}
-EXPORT_SYMBOL_GPL(find_pid_ns);
 
 struct pid *find_vpid(int nr)
 {
@@ -726,21 +482,6 @@ struct pid_namespace *task_active_pid_ns(struct task_struct *tsk)
 	return ns_of_pid(task_pid(tsk));
 }
 EXPORT_SYMBOL_GPL(task_active_pid_ns);
-
-/*
- * Used by proc to find the first pid that is greater than or equal to nr.
- *
- * If there is a pid at nr this function is exactly the same as find_pid_ns.
- */
-struct pid *find_ge_pid(int nr, struct pid_namespace *ns)
-{
-	struct pid *pid;
-
-	while ((pid = idr_get_next(&ns->idr, &nr)) && READ_ONCE(pid->freed))
-		nr++;
-	return pid;
-}
-EXPORT_SYMBOL_GPL(find_ge_pid);
 
 struct pid *pidfd_get_pid(unsigned int fd, unsigned int *flags)
 {
@@ -979,8 +720,7 @@ void __init pid_idr_init(void)
 				PIDS_PER_CPU_MIN * num_possible_cpus());
 	pr_info("pid_max: default: %u minimum: %u\n", init_pid_ns.pid_max, pid_max_min);
 
-	idr_init(&init_pid_ns.idr);
-
+	pid_nr_init();
 	init_pid_ns.pid_cachep = kmem_cache_create("pid",
 			struct_size_t(struct pid, numbers, 1),
 			__alignof__(struct pid),

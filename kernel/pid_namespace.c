@@ -22,7 +22,6 @@
 #include <linux/export.h>
 #include <linux/sched/task.h>
 #include <linux/sched/signal.h>
-#include <linux/idr.h>
 #include <linux/nstree.h>
 #include <uapi/linux/wait.h>
 #include "pid_sysctl.h"
@@ -97,15 +96,15 @@ static struct pid_namespace *create_pid_namespace(struct user_namespace *user_ns
 	if (ns == NULL)
 		goto out_dec;
 
-	idr_init(&ns->idr);
+	xa_init_flags(&ns->chunks, XA_FLAGS_ALLOC);
 
 	ns->pid_cachep = create_pid_cachep(level);
 	if (ns->pid_cachep == NULL)
-		goto out_free_idr;
+		goto out_free_ns;
 
 	err = ns_common_init(ns);
 	if (err)
-		goto out_free_idr;
+		goto out_free_ns;
 
 	ns->pid_max = PID_MAX_LIMIT;
 	err = register_pidns_sysctls(ns);
@@ -116,7 +115,7 @@ static struct pid_namespace *create_pid_namespace(struct user_namespace *user_ns
 	ns->parent = get_pid_ns(parent_pid_ns);
 	ns->user_ns = get_user_ns(user_ns);
 	ns->ucounts = ucounts;
-	ns->pid_allocated = PIDNS_ADDING;
+	atomic_set(&ns->pid_allocated, PIDNS_ADDING);
 	INIT_WORK(&ns->work, destroy_pid_namespace_work);
 
 #if defined(CONFIG_SYSCTL) && defined(CONFIG_MEMFD_CREATE)
@@ -128,8 +127,7 @@ static struct pid_namespace *create_pid_namespace(struct user_namespace *user_ns
 
 out_free_inum:
 	ns_common_free(ns);
-out_free_idr:
-	idr_destroy(&ns->idr);
+out_free_ns:
 	kmem_cache_free(pid_ns_cachep, ns);
 out_dec:
 	dec_pid_namespaces(ucounts);
@@ -149,12 +147,18 @@ static void delayed_free_pidns(struct rcu_head *p)
 
 static void destroy_pid_namespace(struct pid_namespace *ns)
 {
+	unsigned long index = 0;
+
 	ns_tree_remove(ns);
 	unregister_pidns_sysctls(ns);
 
 	ns_common_free(ns);
 
-	idr_destroy(&ns->idr);
+	/* No number is taken, but the next one has kept its chunk. */
+	pid_ns_set_next(ns, PID_MAX_LIMIT);
+	WARN_ON_ONCE(xa_find(&ns->chunks, &index, ULONG_MAX, XA_PRESENT));
+	/* Nodes that are left from when there was no memory for all of them */
+	xa_destroy(&ns->chunks);
 	call_rcu(&ns->rcu, delayed_free_pidns);
 }
 
@@ -224,8 +228,8 @@ void zap_pid_ns_processes(struct pid_namespace *pid_ns)
 	 */
 	rcu_read_lock();
 	read_lock(&tasklist_lock);
-	nr = 2;
-	idr_for_each_entry_continue(&pid_ns->idr, pid, nr) {
+	for (nr = 2; (pid = find_ge_pid(nr, pid_ns)); nr++) {
+		nr = pid_nr_ns(pid, pid_ns);
 		task = pid_task(pid, PIDTYPE_PID);
 		if (task && !__fatal_signal_pending(task))
 			group_send_sig_info(SIGKILL, SEND_SIG_PRIV, task, PIDTYPE_MAX);
@@ -266,12 +270,11 @@ void zap_pid_ns_processes(struct pid_namespace *pid_ns)
 	 * namespace are gone.
 	 *
 	 * Once all of the other tasks are gone from the pid_namespace
-	 * whoever removes their pids, which free_pid() does at once since
-	 * disable_pid_allocation(), will awaken this task.
+	 * free_pid() will awaken this task.
 	 */
 	for (;;) {
 		set_current_state(TASK_IDLE | TASK_FREEZABLE);
-		if (pid_ns->pid_allocated == init_pids)
+		if (atomic_read(&pid_ns->pid_allocated) == init_pids)
 			break;
 		schedule();
 	}
@@ -295,13 +298,13 @@ static int pid_ns_ctl_handler(const struct ctl_table *table, int write,
 	if (write && !checkpoint_restore_ns_capable(pid_ns->user_ns))
 		return -EPERM;
 
-	next = idr_get_cursor(&pid_ns->idr) - 1;
+	next = pid_ns_next(pid_ns) - 1;
 
 	tmp.data = &next;
 	tmp.extra2 = &pid_ns->pid_max;
 	ret = proc_dointvec_minmax(&tmp, write, buffer, lenp, ppos);
 	if (!ret && write)
-		idr_set_cursor(&pid_ns->idr, next + 1);
+		pid_ns_set_next(pid_ns, next + 1);
 
 	return ret;
 }

@@ -228,27 +228,29 @@ class Pid(Case):
         self.count = pid.TRACED
 
     def test_counters(self):
-        """Acquisitions of pidmap_lock for each operation; those before the
-        begin mark and those of other locks do not count."""
+        """Acquisitions of pidmap_lock and of the namespaces' locks for each operation;
+        those before the begin mark and those of other locks do not count."""
         put(self.dir / "locks.trace",
             operations(self.count, {"clone3": (10, 20), "wait4": (30,)})
             + operations(self.count, {"clone3": (10, 10, 10, 10, 20), "wait4": (30,)}, level=3)
             + operations(self.count, {"clone3": (10,), "exit": (30,)}, op="thread")
-            + operations(self.count, {"clone3": (10,)}, level=3, procs=4))
-        found = {one["condition"]: (one["metric"], one["evidence"], one["value"]) for one in pid.counter_rows(self.dir)}
-        self.assertEqual(found, {"level0": ("lock_acquisitions", "counter", 3.0),
-                                 "level3": ("lock_acquisitions", "counter", 6.0),
-                                 "level0 thread": ("lock_acquisitions", "counter", 2.0),
-                                 "level3, 4 at once": ("lock_acquisitions", "counter", 1.0)})
+            + operations(self.count, {"clone3": (10,)}, level=3, procs=4)
+            + operations(self.count, {"clone3": (10,)}, level=2).replace("pidmap_lock", pid.OWN[0])
+            + operations(self.count, {"clone3": (10, 10)}, level=1).replace("pidmap_lock", pid.OWN[1]))
+        found = {(one["metric"], one["condition"]): one["value"] for one in pid.counter_rows(self.dir)}
+        self.assertEqual({name: (found["lock_acquisitions", name], found["ns_lock_acquisitions", name])
+                          for _, name in found},
+                         {"level0": (3.0, 0.0), "level3": (6.0, 0.0), "level0 thread": (2.0, 0.0),
+                          "level3, 4 at once": (1.0, 0.0), "level2": (0.0, 1.0), "level1": (0.0, 2.0)})
 
     def test_never_taken(self):
-        """A part in which nobody takes the lock is told."""
+        """A part in which nobody takes a lock is told."""
         put(self.dir / "locks.trace", operations(self.count, {"clone3": ()}))
-        with self.fails("pidmap_lock", "level0", "locks.trace"):
+        with self.fails("a lock", "level0", "locks.trace"):
             pid.counter_rows(self.dir)
         put(self.dir / "ops.json", '{"op": "vfork", "level": 3}\n')
         put(self.dir / "insns.json", '{"ops": [10], "sections": []}\n')
-        with self.fails("pidmap_lock", "level3 vfork", "insns.json"):
+        with self.fails("a lock", "level3 vfork", "insns.json"):
             pid.instruction_rows(self.dir)
 
     def test_instructions(self):

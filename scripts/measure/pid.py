@@ -8,17 +8,25 @@ from dataclasses import replace
 from pathlib import Path
 
 import counters
+import plugin
+from build import Kernel
 from process import Failure
 
 from measure import DURATION, Measurement, Timing, insns, json_lines, lines, native, row
 
+# What all namespaces have in common on the base, and what each has for itself with the
+# series: init_pid_ns's has a name of its own for lockdep, the others' that of any XArray.
+# No other XArray is changed by what is counted here, as the base shows.
 LOCK = "pidmap_lock"
+OWN = ("init_pid_ns.chunks.xa_lock", "&xa->xa_lock")
+# What takes the lock of a namespace.
+NUMBERS = ("alloc_pid_nr", "free_pid_nr", "pid_ns_set_next")
 BENCH = "kselftest/regress/pid/pid_alloc_bench"
 # Every task of the machine takes the lock: only the benchmark's tasks count, and
 # kernel threads that remove what these leave.
 MINE = '(comm == "pid_alloc_bench" || comm ~ "kworker*")'
-LOCK_EVENTS = {"lock/lock_acquired": f'name == "{LOCK}" && {MINE}',
-               "lock/lock_release": f'name == "{LOCK}" && {MINE}'}
+ANY = "(" + " || ".join(f'name == "{name}"' for name in (LOCK, *OWN)) + ")"
+LOCK_EVENTS = {"lock/lock_acquired": f"{ANY} && {MINE}", "lock/lock_release": f"{ANY} && {MINE}"}
 TRACED = 300            # operations that are traced
 MANY = 16               # processes that do as many at once
 COUNTED = 1000          # operations that are counted by instructions
@@ -42,6 +50,15 @@ echo 5000 > /proc/sys/kernel/ns_last_pid
 {BENCH} --op fork --count {COUNTED} --json >> ops.json
 """
 
+TABLE = "kselftest/regress/pid/pid_table_bench"
+# The same program does these, so that what it prints comes in the order of the windows.
+INSTRUCTIONS += f"{TABLE} readdir 10000 10 >> ops.json\n{TABLE} lookup 1000 1000 >> ops.json\n"
+# Bytes of each namespace, of so many, for what else is in the same slab caches.
+MEMORY = f"""
+set -e
+{TABLE} memory 256 64 > memory.json
+"""
+
 TIMES = tuple(f"--op {op} --procs {procs} --seconds {DURATION}"
               for procs in (1, 2, 8, 20) for op in ("thread", "vfork"))
 
@@ -62,28 +79,49 @@ def parts(path: Path) -> list[tuple[str, int, list[counters.Event]]]:
 
 
 def counter_rows(run: Path) -> list[dict]:
-    """How often pidmap_lock is taken to create a task, let it exit and reap it."""
+    """How often pidmap_lock, and the locks of the namespaces, are taken to create a
+    task, let it exit and reap it."""
     path = run / "locks.trace"
     rows = []
     for name, operations, part in parts(path):
-        taken = len(counters.sections(part, LOCK))
-        if not taken:
-            raise Failure(f"nobody took {LOCK} in part {name} of {path}: look at the guest's output beside it")
-        rows.append(row("lock_acquisitions", "per operation", name, "counter", taken / operations))
-    return rows
+        taken = [len(counters.sections(part, lock)) for lock in (LOCK, *OWN)]
+        if not any(taken):
+            raise Failure(f"nobody took a lock in part {name} of {path}: look at the guest's output beside it")
+        rows.append(row("lock_acquisitions", "per operation", name, "counter", taken[0] / operations))
+        rows.append(row("ns_lock_acquisitions", "per operation", name, "counter", sum(taken[1:]) / operations))
+    return sorted(rows, key=lambda one: one["metric"] != "lock_acquisitions")
+
+
+def locked(kernel: Kernel, run: Path) -> str:
+    """What QEMU's -plugin takes to count what is done with these locks held."""
+    if LOCK in plugin.symbols(kernel):
+        return plugin.insns(kernel, run, spinlock=LOCK)
+    return plugin.insns(kernel, run, spinning=NUMBERS)
 
 
 def instruction_rows(run: Path) -> list[dict]:
     """insn_per_op and insn_under_lock: of creating a task, its exit and its reaping."""
     rows = []
     for _, result, window in insns.windows(run, "ops.json"):
+        if result["op"] in ("readdir", "lookup"):
+            what = {"readdir": "readdir of /proc", "lookup": "kill(pid, 0)"}[result["op"]]
+            name = f"{what}, {result['processes']} processes"
+            rows.append(insns.sampled("insn_per_op", "instructions", name, window["ops"]))
+            continue
         name = condition(result["op"], result["level"])
         held = insns.held(window)
         if not any(held):
-            raise Failure(f"nobody took {LOCK} in {name} of {run / 'insns.json'}: look at the guest's output beside it")
+            raise Failure(f"nobody took a lock in {name} of {run / 'insns.json'}: look at the guest's output beside it")
         rows.append(insns.sampled("insn_per_op", "instructions", name, window["ops"]))
         rows.append(insns.sampled("insn_under_lock", "instructions", name, held))
     return sorted(rows, key=lambda one: one["metric"] != "insn_under_lock")
+
+
+def memory_rows(run: Path) -> list[dict]:
+    """Bytes of nodes and chunks of one namespace."""
+    found = json_lines(run / "memory.json")[0]
+    return [row("memory", "bytes", name, "counter", found[key])
+            for key, name in (("few", "namespace with 10 processes"), ("many", "the same, after numbers up to 4 M"))]
 
 
 def time_rows(results: list[dict]) -> list[dict]:
@@ -113,7 +151,9 @@ NATIVE = native.measurement(
 TIMED = Timing("pid/pid_alloc_bench", TIMES, "ops", time_rows)
 
 MEASUREMENTS = [
-    Measurement("acquisitions of pidmap_lock", "trace", COUNTERS, counter_rows, sides=("baseline", "patched")),
-    insns.measurement(INSTRUCTIONS, instruction_rows, spinlock=LOCK),
-    replace(lines.measurement("lines --op clone\n"), sides=("baseline", "xarray", "bitmap", "patched")),
+    Measurement("acquisitions of locks", "trace", COUNTERS, counter_rows, sides=("baseline", "patched")),
+    Measurement("memory of namespaces", "bench", MEMORY, memory_rows, sides=("baseline", "patched")),
+    # With less memory the kernel allows fewer tasks.
+    replace(insns.measurement(INSTRUCTIONS, instruction_rows), plugin=locked, memory="2G"),
+    lines.measurement("lines --op clone\n"),
 ]

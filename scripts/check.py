@@ -33,6 +33,7 @@ import arm64
 import configs
 import deb
 import figures
+import harness
 import knockout
 import lint
 import litmus
@@ -425,6 +426,9 @@ def everything(base: Base, chosen: list[Topic], what: Run, before: str) -> Itera
     yield from shown(replace(result, name=before + result.name) for result in configs.series(
         chosen, base, repo, fresh=what.fresh, refusal=what.budget.refusal(BUILD_MINUTES)))
     for topic in chosen:
+        if harness.available(topic, base):
+            say(f"check: {before}{topic.name} in user space")
+            yield from shown(replace(result, name=before + result.name) for result in harness.series(topic, base, repo))
         if knockout.available(topic, base):
             say(f"check: {before}{topic.name} with parts left out")
             yield from shown(replace(result, name=before + result.name)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from command import arguments, run
 from fetch import repository
+from install import need
 from ktap import FAILED, PASSED, SKIPPED, Result, count, shown
 from model import Base, Topic, need_series, read_toml
 from process import Failure, output
@@ -32,9 +33,14 @@ RUNS = 3
 def described(topic: Topic, base: Base) -> dict:
     """The harness.toml of @topic for @base; Failure where there is none."""
     path = variants(topic, base) / "harness.toml"
-    if not path.exists():
+    if not available(topic, base):
         raise Failure(f"topic '{topic.name}' has no tests in user space for {base.name}: there is no {path}")
     return read_toml(path)
+
+
+def available(topic: Topic, base: Base) -> bool:
+    """Whether @topic has such tests for @base."""
+    return (variants(topic, base) / "harness.toml").exists()
 
 
 def left_out(source: str, case: dict) -> str:
@@ -102,6 +108,7 @@ def main() -> int:
     parser.add_argument("--no-knockout", action="store_true", help="only the code as it is")
     args = parser.parse_args()
     topic = need_series(args.topic, args.base)
+    need("source", "tests")
     results = shown(series(topic, args.base, repository(args.base, args.kdir), not args.no_knockout))
     print(count(results))
     return any(result.verdict == FAILED for result in results)

@@ -23,8 +23,8 @@ PACKAGES = {
               "cpio", "rsync", "perl", "libc6-dev", "linux-libc-dev"],
     "guest": ["qemu-system-x86", "python3-venv", "stress-ng", "bpftrace", "linux-perf", "iproute2",
               "util-linux", "e2fsprogs", "xfsprogs", "qemu-system-arm"],
-    # What the kernel's own kselftests link with, and those for arm64.
-    "tests": ["libcap-dev", "libc6-dev-arm64-cross"],
+    # What the kernel's own kselftests link with, those for arm64, and tools/testing/radix-tree.
+    "tests": ["libcap-dev", "libc6-dev-arm64-cross", "liburcu-dev"],
     # A clang compiles for every architecture that has no gcc here; llvm has
     # what make runs besides.
     # What make bindeb-pkg takes besides.

@@ -27,7 +27,7 @@ from tree import apply, variants
 NEEDED = ("tools", "lib", "include", "kernel", "arch/x86")
 # Seconds for one run, and how often a race is given a chance to be seen.
 PATIENCE = 300
-RUNS = 3
+RUNS = 10
 
 
 def described(topic: Topic, base: Base) -> dict:

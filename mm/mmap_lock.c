@@ -343,8 +343,9 @@ inval:
 
 /*
  * handle_vma_fault() has got @ret with VM_FAULT_RETRY, mostly because the fault
- * had to wait.  Handle it under the VMA lock once more.  Since that does not drop
- * the lock to wait, it comes to an end, unless it does need the mmap_lock.
+ * had to wait.  Handle it under the VMA lock once more.  With FAULT_FLAG_TRIED it
+ * keeps that lock to wait for a page, so it comes to an end, unless it does need
+ * the mmap_lock, or waits for userfaultfd again.
  */
 vm_fault_t retry_vma_fault(vm_flags_t vm_flags, unsigned long address,
 			   unsigned int flags, struct pt_regs *regs,
@@ -359,7 +360,10 @@ vm_fault_t retry_vma_fault(vm_flags_t vm_flags, unsigned long address,
 	vma = lock_vma_under_rcu(current->mm, address);
 	if (!vma)
 		return ret;
-	/* vm_flags are all that access checks of architectures look at. */
+	/*
+	 * Access checks of architectures look at vm_flags, and at vm_mm, which is
+	 * ours.  Without ->map_pages, a file is not read under the VMA lock.
+	 */
 	if (vma->vm_flags != vm_flags ||
 	    (vma->vm_ops && !vma->vm_ops->map_pages)) {
 		vma_end_read(vma);

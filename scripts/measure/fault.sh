@@ -1,3 +1,4 @@
+#!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # What measure/fault.py runs in a guest, in the directory that has kselftest/: it
 # appends a call of one of the functions, and has prepared trace_start, trace_stop.
@@ -52,8 +53,8 @@ thrash() {
 	echo +memory > /tmp/cgroup/cgroup.subtree_control
 	mkdir /tmp/cgroup/small
 	echo 24M > /tmp/cgroup/small/memory.max
-	local hog hogs=()
-	for hog in 1 2 3 4 5 6 7 8; do
+	local hogs=()
+	for _ in 1 2 3 4 5 6 7 8; do
 		while :; do :; done &
 		hogs+=($!)
 	done

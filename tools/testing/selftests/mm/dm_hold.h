@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Block devices that answer nothing while they are suspended: device-mapper over
- * null_blk.  They go away at the end, even if the test is killed.
+ * null_blk.  They go away at the end, even if the test is killed.  One is swap that
+ * is used first: not for a machine that swaps.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +58,26 @@ static bool put(const char *file, const char *text)
 	return ret;
 }
 
-/* A process of its own: when the test has ended, it sees the end of the pipe */
+/* KiB in use of SWAP, or -1 */
+static long swap_used(void)
+{
+	FILE *swaps = fopen("/proc/swaps", "r");
+	char line[256], name[128];
+	long used = -1, one;
+
+	while (swaps && fgets(line, sizeof(line), swaps))
+		if (sscanf(line, "%127s %*s %*u %ld", name, &one) == 2 &&
+		    !strcmp(name, path[SWAP]))
+			used = one;
+	if (swaps)
+		fclose(swaps);
+	return used;
+}
+
+/*
+ * A process of its own, from before there are devices: when the test has ended, it
+ * sees the end of the pipe, and finds what there is by name.
+ */
 static void guard_devices(void)
 {
 	int dev;
@@ -68,11 +88,10 @@ static void guard_devices(void)
 		;
 	for (dev = DATA; dev < NR_DEVS; dev++)
 		suspend(dev, false);
+	snprintf(path[SWAP], sizeof(*path), "/dev/dm-%d", dm(SWAP, DM_DEV_STATUS, 0));
 	swapoff(path[SWAP]);
-	for (dev = DATA; dev < NR_DEVS; dev++) {
-		close(fds[dev]);
+	for (dev = DATA; dev < NR_DEVS; dev++)
 		comes(dm(dev, DM_DEV_REMOVE, 0) >= 0 || errno != EBUSY);
-	}
 	rmdir(NULLB);
 	_exit(0);
 }
@@ -86,8 +105,18 @@ static const char *make_devices(unsigned long psz)
 
 	mount("none", "/sys/kernel/config", "configfs", 0, NULL);
 	control = open("/dev/mapper/control", O_RDWR);
-	if (control < 0 || mkdir(NULLB, 0700) || pipe(guard))
-		return "no root, device-mapper, or null_blk";
+	if (control < 0 || pipe(guard))
+		return "no root, or device-mapper";
+	if (mkdir(NULLB, 0700))
+		return errno == EEXIST ? NULLB " is there: another run has it, or left it" :
+		       "no root, or null_blk";
+	guardian = fork();
+	if (guardian < 0) {
+		rmdir(NULLB);
+		return "no process to guard the devices";
+	}
+	if (!guardian)
+		guard_devices();
 	made = put(NULLB "/memory_backed", "1") && put(NULLB "/size", "48") &&
 	       put(NULLB "/irqmode", "0") && put(NULLB "/power", "1") &&
 	       /* ->page_mkwrite() is to wait for writeback */
@@ -105,9 +134,6 @@ static const char *make_devices(unsigned long psz)
 	pwrite(fds[SWAP], header, psz, 0);
 	made = made && !fsync(fds[DATA]) && !fsync(fds[SWAP]) &&
 	       !swapon(path[SWAP], SWAP_FLAG_PREFER | SWAP_FLAG_PRIO_MASK);
-	guardian = fork();
-	if (!guardian)
-		guard_devices();
 	return made ? NULL : "no swap on dm-linear";
 }
 
@@ -116,5 +142,6 @@ static void remove_devices(void)
 	for (int dev = DATA; dev < NR_DEVS; dev++)
 		close(fds[dev]);
 	close(guard[1]);
-	waitpid(guardian, NULL, 0);
+	if (guardian > 0)
+		waitpid(guardian, NULL, 0);
 }

@@ -4,6 +4,8 @@
  *
  * --mode apart: threads touch random pages of a --file, which may be a device or a
  * directory to make one in, beside a "UI thread", and a --neighbour that maps or forks.
+ * Each touch counts, also of a page that is mapped by then: have a file that is larger
+ * than what can be read.  Beyond MOST samples of all threads, touches are not counted.
  * --mode same: all touch the same page, one page after the other.
  */
 #include <err.h>
@@ -85,7 +87,7 @@ static void touch(unsigned long nr)
 		errx(1, "page %lu has the data of another", nr);
 }
 
-/* For those who trace a thread that faults, but not its exit */
+/* For tracing of a thread while it faults, but not its exit */
 static void name(const char *text)
 {
 	prctl(PR_SET_NAME, text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page faults that have waited end under the VMA lock, whoever has the mmap_lock,
- * and notice what was done to the mapping meanwhile.  Devices of device-mapper over
+ * Page faults that have waited end under the VMA lock, also while the mmap_lock is
+ * held for writing, and notice what was done to the mapping.  Devices of device-mapper over
  * null_blk answer nothing while they are suspended.  The threads of the testee, a
  * process of its own, do one thing each when they are told to.
  */
@@ -11,7 +11,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/sysinfo.h>
 #include <sys/uio.h>
 
 #include "kselftest_harness.h"
@@ -138,7 +137,8 @@ static int stage(void)
 	mmap(HOLD_AT, psz, RW, MAP_SHARED | MAP_FIXED_NOREPLACE, fds[HOLD], 0);
 	mmap(area, SIZE, RW, how.flags | MAP_FIXED, fds[DATA], 0);
 	mmap(spare, psz, RW, ANON | MAP_FIXED, -1, 0);
-	madvise(area, SIZE, how.advice);
+	if (madvise(area, SIZE, how.advice))
+		return SKIPPED;
 	if (how.flags & MAP_PRIVATE)	/* The first copy in a VMA takes the mmap_lock */
 		area[SIZE - 1] = 1;
 	if (how.swap || how.uffd)
@@ -200,7 +200,7 @@ static bool begin(struct __test_metadata *_metadata, struct how as)
 		be_tested();
 	ASSERT_TRUE(comes(load(staged)));
 	if (*staged == SKIPPED)
-		SKIP(return false, "no such userfaultfd");
+		SKIP(return false, "no such userfaultfd, or no large folios");
 	ASSERT_EQ(READY, *staged);
 	return true;
 }
@@ -260,10 +260,10 @@ FIXTURE_TEARDOWN(fault) {}
 TEST_F_TIMEOUT(fault, ends_beside_writer, 120)
 {
 	const int dev = variant->how.swap ? SWAP : DATA;
-	struct sysinfo before, after;
+	long before;
 
 	for (int what = PROTECT_HOLD; what <= FORK; what++) {
-		sysinfo(&before);
+		before = swap_used();
 		if (!begin(_metadata, variant->how))
 			return;
 		suspend(dev, true);
@@ -286,10 +286,10 @@ TEST_F_TIMEOUT(fault, ends_beside_writer, 120)
 		for (int i = FIRST; i <= SECOND; i++) {
 			EXPECT_EQ(0, actors[i].code);
 			EXPECT_EQ(~TARGET, actors[i].seen);
-			EXPECT_EQ(1, actors[i].majflt);
+			EXPECT_GE(1, actors[i].majflt);
 		}
 		if (variant->how.write && variant->how.swap)
-			EXPECT_TRUE(comes(!sysinfo(&after) && after.freeswap >= before.freeswap));
+			EXPECT_TRUE(comes(swap_used() >= 0 && swap_used() <= before));
 		if (variant->how.advice == MADV_HUGEPAGE)
 			EXPECT_EQ(1, preadv2(fds[DATA], &(struct iovec) { &what, 1 }, 1,
 					     TARGET * 2 - psz, RWF_NOWAIT));
@@ -306,7 +306,9 @@ TEST_F_TIMEOUT(fault, sees_change, 120)
 	unsigned long seen;
 	int what, code;
 
-	for (what = UNMAP; what <= (as.swap ? MOVE : REMAP) && !as.uffd; what++) {
+	if (as.uffd)
+		SKIP(return, "what waits for userfaultfd waits for no device");
+	for (what = UNMAP; what <= (as.swap ? MOVE : REMAP); what++) {
 		if (what == MOVE)
 			as.uffd = UFFDIO_REGISTER_MODE_MISSING;
 		if (!begin(_metadata, as))
@@ -346,7 +348,7 @@ TEST_F_TIMEOUT(fault, killed, 120)
 	EXPECT_TRUE(killed());
 }
 
-/* Who has waited for swap still asks userfaultfd, if the page is protected from reads */
+/* A fault that has waited for swap asks userfaultfd, if reads of the page are to */
 TEST(read_protected)
 {
 	const struct how as = { .flags = ANON, .swap = 1, .uffd = UFFDIO_REGISTER_MODE_RWP };

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from model import Curve, Topic
 
-from runs import AGAIN, Figures, change, verdict
+from runs import AGAIN, Figures, change, more_is_better, verdict
 from stats import WORSE
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#777777", "#cc79a7")
@@ -27,17 +27,20 @@ def place_name(value: float) -> str:
 
 
 def points(curve: Curve, rows: list[dict]) -> list[tuple[float, dict]]:
-    """The places of @curve that have a row among @rows, with that row."""
+    """The places of @curve that have a row among @rows, with that row: what is nothing
+    with the series has no place on an axis of ratios."""
     known = {(row["metric"], row["condition"]): row for row in rows}
-    return [(place, known[curve.metric, name]) for place, name in curve.points
-            if (curve.metric, name) in known and change(known[curve.metric, name]) is not None]
+    found = [(place, known[curve.metric, name]) for place, name in curve.points if (curve.metric, name) in known]
+    return [(place, row) for place, row in found if change(row) is not None and change(row) > -1]
 
 
 def ratio(row: dict) -> tuple[float, float, float]:
-    """Series / base of @row, and the bounds of its interval."""
+    """Series / base of @row, and the bounds of its interval; base / series where less
+    is better."""
+    found = (1 + change(row),) * 3
     if "statistics" in row:
-        return row["statistics"]["ratio"], *row["statistics"]["interval"]
-    return (1 + change(row),) * 3
+        found = row["statistics"]["ratio"], *row["statistics"]["interval"]
+    return found if more_is_better(row["unit"]) else (1 / found[0], 1 / found[2], 1 / found[1])
 
 
 def draw(axes, topic: Topic, rows: list[dict]) -> None:
@@ -102,7 +105,7 @@ def plot(known: list[tuple[Topic, Figures]], base: str, path: Path) -> bool:
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=8)
         axes.set_ylim(max(low, 0.2) / 1.05, high * 1.6)
-    panels[0][0].set_ylabel(f"series / {base}, log", fontsize=9)
+    panels[0][0].set_ylabel(f"better than {base} by, log", fontsize=9)
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)

@@ -72,7 +72,8 @@ def worse_rows(rows: list[dict]) -> list[str]:
     most, as a table; means of lines, which have what timers and other tasks touch,
     are left out."""
     found = sorted((row for row in rows if row["evidence"] != TIMED and verdict(row) == WORSE
-                    and not row["metric"].endswith("_mean")), key=lambda row: -abs(change(row) or 1e9))
+                    and not row["metric"].endswith("_mean") and figures.moved(row) != "0 %"),
+                   key=lambda row: -abs(change(row) or 1e9))
     lines = [[f"`{row['metric']}`", row["condition"], mean(row, "baseline"), mean(row, "patched"), figures.moved(row)]
              for row in found[:MOST_WORSE]]
     more = [f"and {len(found) - MOST_WORSE} more, in rows.csv"] if len(found) > MOST_WORSE else []

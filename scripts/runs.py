@@ -37,6 +37,8 @@ EVIDENCE = {
     "timed-uml": "Time under User-Mode Linux",
 }
 TIMED = "timed-uml"
+# What the condition of a row ends with that is another count of the base alone.
+COUNTED_AGAIN = ", again"
 # The base is booted twice in each round; the second is what a ratio is compared with.
 AGAIN = "again"
 
@@ -84,7 +86,7 @@ def key_of(row: dict) -> tuple[str, str, str]:
 def more_is_better(unit: str) -> bool:
     """Whether a larger value in @unit is a gain: a rate, or what gets through,
     but not a time or a count for each operation."""
-    return unit.endswith("/s") or unit == "per s" or unit.startswith("of ")
+    return unit.endswith("/s") or unit in ("per s", "done") or unit.startswith("of ")
 
 
 def change(row: dict) -> float | None:
@@ -99,7 +101,8 @@ def change(row: dict) -> float | None:
 def verdict(row: dict) -> str:
     """What @row says of the series: stats.BETTER, WORSE or CANNOT_TELL.  Of a
     time by the interval of its ratio; of a mean that has a spread, by twice the
-    standard error of the difference; of an exact count, by its value."""
+    standard error of the difference; where the base was counted again, by twice
+    what that differs; of an exact count, by its value."""
     if "statistics" in row:
         return stats.verdict(row["statistics"]["interval"], more_is_better(row["unit"]))
     before, after = row["values"].get("baseline"), row["values"].get("patched")
@@ -107,6 +110,8 @@ def verdict(row: dict) -> str:
         return stats.CANNOT_TELL
     spreads = [row.get("spreads", {}).get(side) for side in ("baseline", "patched")]
     error = 2 * sum(one["deviation"] ** 2 / one["number"] for one in spreads if one) ** 0.5
+    if "again" in row:
+        error = max(error, 2 * abs(row["again"] - before))
     if abs(after - before) <= error:
         return stats.CANNOT_TELL
     return stats.BETTER if (after > before) == more_is_better(row["unit"]) else stats.WORSE
@@ -240,6 +245,9 @@ def figures(base: Base, repo: Path, topic: Topic) -> Figures:
         found = statistics(rounds, key) if key[0] == TIMED else None
         if found:
             rows[key] = row | {"values": medians(rounds, key), "statistics": found}
+        repeated = rows.get((*key[:2], key[2] + COUNTED_AGAIN))
+        if repeated:
+            rows[key] = row | {"again": repeated["values"]["baseline"]}
     return Figures(list(rows.values()), [path for path, _ in used], bool(current))
 
 

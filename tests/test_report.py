@@ -94,11 +94,11 @@ class Plot(Case):
     """What the figure is made of; plot() itself takes matplotlib."""
 
     def test_points(self):
-        """A curve has the rows that are there and have a ratio."""
+        """A curve has the rows that are there and have a ratio; more is better."""
         curve = Curve("bound", ((1, "free"), (2, "bound"), (3, "other")))
         self.assertEqual([place for place, _ in plot.points(curve, ROWS)], [1, 2])
         self.assertEqual(plot.ratio(ROWS[1]), (2, 1.91, 2.09))
-        self.assertEqual(plot.ratio(cell("m", "c", baseline=4, patched=2)), (0.5, 0.5, 0.5))
+        self.assertEqual(plot.ratio(cell("m", "c", baseline=4, patched=2)), (2, 2, 2))
 
     def test_nothing(self):
         """Without a row for it there is no figure."""

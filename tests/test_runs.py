@@ -50,6 +50,9 @@ class Verdict(Case):
         self.assertEqual(runs.verdict(one), stats.CANNOT_TELL)
         one["values"]["patched"] = 103
         self.assertEqual(runs.verdict(one), stats.WORSE)
+        # Counted again, the base differed.
+        for again, found in ((101, stats.WORSE), (98, stats.CANNOT_TELL)):
+            self.assertEqual(runs.verdict(one | {"again": again}), found)
 
     def test_times(self):
         """A time is told by the interval of its ratio alone."""

@@ -36,7 +36,7 @@ from qemu import accelerator, version
 from tree import apply, code_of, tree_of, variant, variants, with_benchmark
 from watch import run_directory
 
-from runs import key_of, medians, new_directory, write_report, write_run
+from runs import by_key, key_of, medians, new_directory, write_report, write_run
 
 # Rounds of boots before the intervals are looked at.
 LEAST_ROUNDS = 20
@@ -248,10 +248,8 @@ def clock(topic: Topic, compared: dict[str, Side], tests: Path, most: int) -> tu
 def timed_rows(topic: Topic, boots: dict) -> list[dict]:
     """The rows of summary.json of @boots, which have the medians; what else they
     say is computed from boots.json."""
-    keys = [key_of(cell) for cell in boots["cells"]]
-    values = [{side: dict(zip(keys, own, strict=True)) for side, own in one.items()} for one in boots["rounds"]]
-    return [{"topic": topic.name, **cell, "values": medians(values, key)}
-            for cell, key in zip(boots["cells"], keys, strict=True)]
+    taken = by_key(boots)
+    return [{"topic": topic.name, **cell, "values": medians(taken, key_of(cell))} for cell in boots["cells"]]
 
 
 def bench(base: Base, topic: Topic, args: argparse.Namespace) -> tuple[dict, list[dict], dict]:

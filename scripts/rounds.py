@@ -11,7 +11,7 @@ import stats
 from locks import write_json
 from process import say
 
-from runs import AGAIN, key_of, statistics
+from runs import AGAIN, by_key, statistics
 
 # What is compared, beside variants: the base against itself is what a ratio has
 # to be seen next to.
@@ -23,7 +23,7 @@ LOOK, ENOUGH = 10, 0.8
 
 def precise(rounds: list[dict]) -> float:
     """The part of the rows whose ratios have narrow intervals after @rounds, as
-    runs.boots_of() has them."""
+    by_key() has them."""
     keys = {key for one in rounds for cells in one.values() for key in cells}
     found = [stats.narrow(statistics(rounds, key)) for key in keys]
     return sum(found) / len(found)
@@ -51,9 +51,7 @@ def timed(boot: Callable[[str], list[dict]], least: int, most: int, what: str, o
     cold = True
     while len(rounds) < most:
         if len(rounds) >= least and not len(rounds) % LOOK and not cold:
-            keys = [key_of(cell) for cell in cells]
-            part = precise([{side: dict(zip(keys, values, strict=True)) for side, values in one.items()}
-                            for one in rounds])
+            part = precise(by_key({"cells": cells, "rounds": rounds}))
             say(f"bench: {what}: the intervals of {100 * part:.0f} % of the rows are narrow")
             if part >= ENOUGH:
                 break

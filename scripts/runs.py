@@ -173,19 +173,22 @@ def codes(environment: dict, side: str, timed: bool = False) -> set[str]:
             if kernel["side"] == side and (not timed or kernel["config"] == "um-time")}
 
 
-def boots_of(path: Path, topic: Topic) -> list[dict]:
-    """The rounds of the run @path in which @topic was timed: the values of each
+def by_key(boots: dict) -> list[dict]:
+    """The rounds of @boots, as boots.json has them of a topic: the values of each
     kernel by key_of() its rows."""
+    keys = [key_of(cell) for cell in boots["cells"]]
+    return [{side: dict(zip(keys, values, strict=True)) for side, values in one.items()} for one in boots["rounds"]]
+
+
+def boots_of(path: Path, topic: Topic) -> list[dict]:
+    """The rounds of the run @path in which @topic was timed, by_key()."""
     file = path / "boots.json"
     found = read_json(file).get(topic.name) if file.exists() else None
-    if not found:
-        return []
-    keys = [tuple(cell[name] for name in ("evidence", "metric", "condition")) for cell in found["cells"]]
-    return [{side: dict(zip(keys, values, strict=True)) for side, values in one.items()} for one in found["rounds"]]
+    return by_key(found) if found else []
 
 
 def statistics(rounds: list[dict], key: tuple) -> dict | None:
-    """What @rounds, as boots_of() has them, say of the row that @key names: the
+    """What @rounds, by_key(), say of the row that @key names: the
     ratio of the series to the base, with its interval, and as "sides" that of
     every other kernel; AGAIN is the base itself.  None where it has no boots.  The
     base of a round is the mean of its two boots."""

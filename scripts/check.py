@@ -352,12 +352,12 @@ def measured(base: Base, repo: Path) -> Iterator[Result]:
         name = f"results/{base.name}: {topic.name} is measured as it is"
         if not own.rows:
             yield Result(name, SKIPPED, f"it never was: 'make bench TOPIC={topic.name}'")
-        elif own.fresh:
+        elif figures.gap(topic, own):
+            yield Result(name, SKIPPED, figures.gap(topic, own))
+        else:
             yield Result(name, PASSED)
             wrong = figures.wrong_price(topic, own)
             yield Result(f"results/{base.name}: the price of {topic.name}", FAILED if wrong else PASSED, wrong)
-        else:
-            yield Result(name, SKIPPED, f"{own.runs[-1].name} had another source: 'make bench TOPIC={topic.name}'")
     name, where = f"results/{base.name}: suites ran on the series as they are", newest_suites(base)
     if where is None:
         yield Result(name, SKIPPED, "they never ran: 'make suites'")

@@ -133,9 +133,20 @@ def sentence(topic: Topic, name: str, own: Figures) -> str:
                       "column of it") from err
 
 
-def stale(topic: Topic) -> str:
-    """What stands where figures of @topic are not of the series as it is."""
-    return f"No figures: those of {topic.name} are of an earlier state. Run 'make bench TOPIC={topic.name}'."
+def missing(topic: Topic, own: Figures) -> list[str]:
+    """The rows of @topic that no run of the series as it is has, by their labels."""
+    known = {(row["metric"], row["condition"]) for row in own.rows}
+    return [wanted.label for wanted in topic.row if (wanted.metric, wanted.condition) not in known]
+
+
+def gap(topic: Topic, own: Figures) -> str:
+    """What stands where figures of @topic are not of the series as it is, or not all
+    there; nothing where they are."""
+    again = f"Run 'make bench TOPIC={topic.name}'."
+    if not own.fresh:
+        return f"No figures: those of {topic.name} are of an earlier state. {again}"
+    left = missing(topic, own)
+    return f"No figures: of {topic.name}, {len(left)} rows are not measured, '{left[0]}' first. {again}" if left else ""
 
 
 def kernel_lines(topic: Topic, base: Base) -> str:
@@ -187,13 +198,14 @@ def readme_table(base: Base, known: dict[str, tuple[Topic, Figures]]) -> str:
     lines = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
     for name, (topic, own) in known.items():
         link = f"[{name}](patches/{name}/{base.name}/0000-cover-letter.patch)"
-        if own.fresh and topic.row:
+        if topic.row and not gap(topic, own):
             first = marked(topic, own, lambda wanted, row: not wanted.cost)
             gain = marked(topic, own, lambda wanted, row: not wanted.cost and (
                 "statistics" in row or wanted.id == "gain"))
             words = [first, gain or "not timed", marked(topic, own, lambda wanted, row: wanted.cost)]
         else:
-            words = ["figures of an earlier state" if own.rows else "not measured yet", "", ""]
+            words = [("not all measured" if own.fresh else "figures of an earlier state") if own.rows else
+                     "not measured yet", "", ""]
         lines.append("| " + " | ".join([link, topic.see, *words, kernel_lines(topic, base)]) + " |")
     return "\n".join(lines)
 
@@ -203,7 +215,7 @@ def costs(known: dict[str, tuple[Topic, Figures]]) -> str:
     lines = []
     for name, (topic, own) in known.items():
         lines.append(f"{name}: " + (marked(topic, own, lambda wanted, row: wanted.cost)
-                                    if own.fresh and topic.row else "figures of an earlier state"))
+                                    if topic.row and not gap(topic, own) else "no figures of the series as it is"))
     return "\n".join(lines)
 
 
@@ -216,8 +228,9 @@ def block(name: str, base: Base, known: dict[str, tuple[Topic, Figures]], letter
     if owner not in known:
         raise Failure(f"a block is called '{name}', and there is no such topic: {', '.join(known)}")
     topic, own = known[owner]
-    if not own.fresh:
-        return textwrap.fill(stale(topic), WIDTH)
+    without = gap(topic, own)
+    if without:
+        return textwrap.fill(without, WIDTH)
     if which == "table":
         return letter_table(topic, own, base.version)
     return textwrap.fill(sentence(topic, which, own), WIDTH)

@@ -85,13 +85,11 @@ def topic_section(topic: Topic, own: Figures) -> list[str]:
     lines = [f"## {topic.name}: {topic.summary}", ""]
     if not own.rows:
         return [*lines, f"Not measured yet: `make bench TOPIC={topic.name}`.", ""]
-    if not own.fresh:
-        lines += [figures.stale(topic) + " What follows is of that state.", ""]
+    without = figures.gap(topic, own)
     where = read_json(own.runs[-1] / "environment.json")[topic.name]
     lines += [f"{', '.join(f'[{path.name}]({path.name})' for path in own.runs)}: {where['base']}, {where['compiler']}, "
               f"{where['qemu'].split(' (')[0]}, host {where['host CPU']}.", ""]
-    if own.fresh:
-        lines += [*chosen_rows(topic, own), ""]
+    lines += [*([without] if without else chosen_rows(topic, own)), ""]
     timed = [row for row in own.rows if "statistics" in row]
     if timed:
         part = sum(narrow(row["statistics"]) for row in timed) / len(timed)

@@ -218,7 +218,8 @@ class Check(KernelCase):
                                    (check, "fresh_suites", lambda *_: found["fresh"]), (check, "ROOT", self.root),
                                    (check.figures, "out_of_date", lambda *_: found["wrong"]),
                                    (check.figures, "load", lambda *_: {"gamma": (one, Figures(
-                                       [{}] * bool(found["where"]), [found["where"]], found["fresh"]))})):
+                                       [{"metric": "m", "condition": "c"}] * bool(found["where"]), [found["where"]],
+                                       found["fresh"]))})):
             self.enterContext(mock.patch.object(module, name, fake))
         readme = [(self.root / "README.md", "text")]
         for where, fresh, wrong, verdicts in (

@@ -91,10 +91,14 @@ class Blocks(Case):
         self.assertIn("pipe: bound tasks: 0.80 [0.70, 0.90]", self.fill(".. figures: costs\n.. end of figures\n"))
 
     def test_missing(self):
-        """A row that no run has is told."""
+        """Where a row is missing, as after a run of time alone, there are no figures."""
+        known = {"pipe": (TOPIC, runs.Figures(ROWS[1:], OWN.runs, True))}
+        text = "<!-- figures: table -->\n<!-- end of figures -->\n"
+        found = " ".join(self.fill(text, "pipe", known).split())
+        self.assertIn("1 rows are not measured, 'allocations' first. Run 'make bench TOPIC=pipe'", found)
+        self.assertIn("| not all measured |", self.fill(text, "", known))
         with self.fails("'allocs', 'write' of pipe", "series.toml"):
-            self.fill("<!-- figures: table -->\n<!-- end of figures -->\n", "pipe",
-                      {"pipe": (TOPIC, runs.Figures(ROWS[1:], OWN.runs, True))})
+            figures.find(TOPIC, TOPIC.row[0], ROWS[1:])
 
     def test_price(self):
         """The price is a row that got worse, and in which the base is like itself."""

@@ -123,6 +123,24 @@ static bool resident(void)
 	return mincore(at, psz, &vec) || (vec & 1);
 }
 
+/* A CPU that has used another swap device fills its cluster there first */
+static bool swaps_to_device(void)
+{
+	const size_t chunk = psz * 64, size = chunk * 32;
+	char *filler = mmap(NULL, size, RW, ANON, -1, 0);
+	const long used = swap_used();
+	bool ret;
+
+	madvise(filler, size, MADV_NOHUGEPAGE);
+	for (size_t pos = 0; pos < size && swap_used() == used; pos += chunk) {
+		memset(filler + pos, 1, chunk);
+		madvise(filler + pos, chunk, MADV_PAGEOUT);
+	}
+	ret = swap_used() > used;
+	munmap(filler, size);
+	return ret;
+}
+
 /* The page at @at has to be read or resolved; no other page has to be */
 static int stage(void)
 {
@@ -145,6 +163,8 @@ static int stage(void)
 		*(long *)(how.swap ? at : spare) = ~TARGET;
 	CPU_SET(sched_getcpu(), &cpu);	/* LRU batches are a CPU's own */
 	sched_setaffinity(0, sizeof(cpu), &cpu);
+	if (how.swap && !swaps_to_device())
+		return SKIPPED;
 	/* madvise() has a plug: the page stays in the swap cache, and is clean then */
 	if (how.swap && !madvise(at, psz, MADV_PAGEOUT))
 		load((long *)at);
@@ -200,7 +220,7 @@ static bool begin(struct __test_metadata *_metadata, struct how as)
 		be_tested();
 	ASSERT_TRUE(comes(load(staged)));
 	if (*staged == SKIPPED)
-		SKIP(return false, "no such userfaultfd, or no large folios");
+		SKIP(return false, "no such userfaultfd, large folios, or swap");
 	ASSERT_EQ(READY, *staged);
 	return true;
 }

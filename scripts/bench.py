@@ -195,7 +195,7 @@ def record(name: str, side: Side, image: Kernel) -> dict:
     is named by its git tree, which does not change with the words of a commit
     message."""
     return {"side": name, "base": side.base.tag, "config": image.config, "config hash": image.config_hash,
-            "source tree": tree_of(side.repo, image.commit), "code": code_of(side.repo, image.commit)}
+            "source tree": tree_of(side.repo, image.commit), "code": code_of(side.repo, side.revision)}
 
 
 def environment(base: Base, accel: str, kernels: list[dict]) -> dict:
@@ -242,7 +242,9 @@ def clock(topic: Topic, compared: dict[str, Side], tests: Path, most: int) -> tu
     boots = rounds.timed(boot_once, min(LEAST_ROUNDS, most), most, f"{topic.name}, {native.name}",
                          tuple(name for name in images if name not in rounds.SIDES), store,
                          hashlib.sha256(repr(depends).encode()).hexdigest())
-    return boots, [record(name, sides[name], image) for name, image in images.items()]
+    # Its source has the benchmark in it.
+    return boots, [record(name, compared[name], image) | {"timed code": code_of(sides[name].repo, image.commit)}
+                   for name, image in images.items()]
 
 
 def timed_rows(topic: Topic, boots: dict) -> list[dict]:

@@ -168,9 +168,11 @@ def compact(boots: dict[str, dict]) -> str:
 
 def codes(environment: dict, side: str, timed: bool = False) -> set[str]:
     """The code_of() the kernels of @side in a topic's @environment; @timed: of
-    those that have the benchmark in them."""
-    return {kernel["code"] for kernel in environment["kernels"]
-            if kernel["side"] == side and (not timed or kernel["config"] == "um-time")}
+    those that were timed, with the benchmark in them."""
+    if timed:
+        return {kernel["timed code"] for kernel in environment["kernels"]
+                if kernel["side"] == side and "timed code" in kernel}
+    return {kernel["code"] for kernel in environment["kernels"] if kernel["side"] == side}
 
 
 def by_key(boots: dict) -> list[dict]:

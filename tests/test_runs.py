@@ -95,7 +95,7 @@ class Written(KernelCase):
     def write(self, name: str, rows: list[dict], boots: dict | None = None, code: str = "", cpu: str = "a CPU",
               base_code: str = "base"):
         """A run of @rows and @boots on the kernels that @code and @base_code are of."""
-        kernels = [{"side": side, "config": config, "code": own} for config in ("trace", "um-time")
+        kernels = [{"side": side, "code": own, "timed code": f"{own} and a clock"}
                    for side, own in (("baseline", base_code), ("patched", code or self.code))]
         files = {"environment.json": {"alpha": {"host CPU": cpu, "kernels": kernels}}, "summary.json": rows}
         runs.write_run(self.root / "results/v0" / name, files | ({"boots.json": {"alpha": boots}} if boots else {}))

@@ -31,6 +31,8 @@ BLOCK = re.compile(r"^(?P<begin>(?P<kind><!--|\.\.) figures: (?P<name>[\w.]+)(?:
                    r"(?P<content>(?:(?!(?:<!--|\.\.) ).*\n)*?)(?P<end>(?P=kind) end of figures(?: -->)?)$", re.M)
 MARKER = re.compile(r"^(?:<!--|\.\.) (?:figures: .*|end of figures.*)\n?", re.M)
 WIDTH = 72
+# What a block begins with that has no figures of the series as it is.
+NONE = "No figures: "
 HEADS = ("series", "you see", "what goes away", "gain", "you pay", "kernel code")
 
 
@@ -144,9 +146,9 @@ def gap(topic: Topic, own: Figures) -> str:
     there; nothing where they are."""
     again = f"Run 'make bench TOPIC={topic.name}'."
     if not own.fresh:
-        return f"No figures: those of {topic.name} are of an earlier state. {again}"
+        return f"{NONE}those of {topic.name} are of an earlier state. {again}"
     left = missing(topic, own)
-    return f"No figures: of {topic.name}, {len(left)} rows are not measured, '{left[0]}' first. {again}" if left else ""
+    return f"{NONE}of {topic.name}, {len(left)} rows are not measured, '{left[0]}' first. {again}" if left else ""
 
 
 def kernel_lines(topic: Topic, base: Base) -> str:

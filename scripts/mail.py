@@ -20,6 +20,7 @@ import measured
 from command import arguments, at_least, run
 from export import blurb
 from fetch import repository
+from figures import NONE
 from install import need, search_path, tool
 from kernelscripts import IGNORED
 from locks import lock
@@ -220,7 +221,11 @@ def main() -> None:
     args = parser.parse_args()
     base, args.topic = args.base, need_series(args.topic, args.base)
     commit = base_commit(base, args.kdir)
-    wrong = cover.wrong(blurb(args.topic.cover(base))[1], args.topic, args.version)
+    letter = blurb(args.topic.cover(base))[1]
+    wrong = cover.wrong(letter, args.topic, args.version)
+    if any(content.startswith(NONE) for content in measured.blocks(letter).values()):
+        wrong.append(f"the cover letter of {args.topic.name} lacks figures of the series as it is: run 'make bench "
+                     f"TOPIC={args.topic.name}', which writes them")
     if wrong:
         raise Failure("\n".join(wrong))
     need("source")

@@ -265,6 +265,8 @@ class Program(KernelCase):
             self.cover("*** BLURB HERE ***\n")
             self.assertEqual(self.refused(*(f"'{title}'" for title in (*cover.WANTED, cover.SINCE, "***")),
                                           "without a symptom").count("\n"), 8)
+            self.cover(LETTER.replace("A write of 64 KiB allocates", "No figures: A write of 64 KiB allocates"))
+            self.refused("lacks figures", "make bench TOPIC=alpha")
 
     def test_another_tree(self):
         """A series that mail does not carry, since its lines end in CR LF."""

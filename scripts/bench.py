@@ -125,7 +125,9 @@ def merge(sides: dict[str, list[dict]], topic: Topic) -> list[dict]:
 def unfinished(base: Base, topic: Topic, kind: str) -> Path:
     """Where in the cache the "counts" or "boots" of @topic are kept until the run is
     written."""
-    return cache() / "bench" / f"{base.name}-{topic.name}-{kind}.json"
+    path = cache() / "bench" / f"{base.name}-{topic.name}-{kind}.json"
+    path.parent.mkdir(exist_ok=True)
+    return path
 
 
 def counting() -> str:
@@ -168,7 +170,6 @@ def counted(topic: Topic, compared: dict[str, Side], measurements: list[Measurem
             name = re.sub(r"[^\w.]+", "-", f"{topic.name} {measurement.name} {side}")
             run_dir = guest_run(measurement, side, kernels[side], tests, accel, f"{base.name}-{name}")
             sides[side] = have[key] = measurement.rows(run_dir)
-            store.parent.mkdir(exist_ok=True)
             write_json(store, have)
             for path in sorted(run_dir.glob("*.json")) + [run_dir / "output.log"]:
                 (raw / name).mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ import measured
 from command import arguments, at_least, run
 from export import blurb
 from fetch import repository
-from figures import NONE
+from figures import NONE, without_markers
 from install import need, search_path, tool
 from kernelscripts import IGNORED
 from locks import lock
@@ -185,7 +185,7 @@ def series(repo: Path, args: argparse.Namespace, commit: str) -> str:
     that is wrong."""
     base, topic = args.base, args.topic
     subject, text = blurb(topic.cover(base))
-    text = re.sub(r"\n{3,}", "\n\n", measured.MARKER.sub("", text)).strip("\n")
+    text = re.sub(r"\n{3,}", "\n\n", without_markers(text)).strip("\n")
     wanted, count = apply(repo, base, [topic]), len(topic.patches(base))
     with lock(f"{repo.name}-mail"), tempfile.TemporaryDirectory() as directory:
         scratch = Path(directory)

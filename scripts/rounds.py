@@ -29,13 +29,11 @@ def precise(rounds: list[dict]) -> float:
     return sum(found) / len(found)
 
 
-def resumed(store: Path, identity: str) -> list[dict]:
-    """The rounds that a run of the same @identity left in @store when it was
-    interrupted, as boots.json has them; none otherwise."""
-    if not store.exists():
-        return []
-    left = json.loads(store.read_text())
-    return left["rounds"] if left["identity"] == identity else []
+def resumed(store: Path, identity: str) -> tuple[list[dict], list[dict]]:
+    """The cells and rounds that a run of the same @identity left in @store when it
+    was interrupted, as boots.json has them; none otherwise."""
+    left = json.loads(store.read_text()) if store.exists() else {}
+    return (left["cells"], left["rounds"]) if left.get("identity") == identity else ([], [])
 
 
 def timed(boot: Callable[[str], list[dict]], least: int, most: int, what: str, others: tuple[str, ...], store: Path,
@@ -46,7 +44,7 @@ def timed(boot: Callable[[str], list[dict]], least: int, most: int, what: str, o
     random order.  The first round after a start is thrown away: caches of the host
     are cold.  @what is measured, for progress.  What is there is kept in @store,
     for a run of the same @identity to go on with."""
-    cells, rounds = [], resumed(store, identity)
+    cells, rounds = resumed(store, identity)
     sides, order = (*SIDES, *others), random.Random(1 + len(rounds))
     cold = True
     while len(rounds) < most:
@@ -61,6 +59,6 @@ def timed(boot: Callable[[str], list[dict]], least: int, most: int, what: str, o
         cells = [{name: row[name] for name in ("metric", "unit", "condition", "evidence")} for row in found["baseline"]]
         if not cold:
             rounds.append({side: [row["value"] for row in found[side]] for side in sides})
-            write_json(store, {"identity": identity, "rounds": rounds})
+            write_json(store, {"identity": identity, "cells": cells, "rounds": rounds})
         cold = False
     return {"cells": cells, "rounds": rounds}

@@ -59,6 +59,9 @@ class Rounds(Case):
         self.assertEqual(len(self.timed(0.9, 8, 8)["rounds"]), 8)
         # Four rounds were there; the first of the rest is thrown away again.
         self.assertEqual(len(self.order), 3 * 5)
+        # One that was interrupted after its last round boots nothing.
         self.order = []
+        self.assertEqual(len(self.timed(0.9, 8, 8)["cells"]), 1)
+        self.assertEqual(self.order, [])
         self.timed(0.9, 8, 8, identity="two")
         self.assertEqual(len(self.order), 3 * 9)

@@ -30,7 +30,7 @@ from guest import boot
 from install import need
 from locks import cache, room_for_builds, write_json
 from measure import Measurement
-from model import ROOT, Base, Topic, chosen_topics, find_base, find_topic
+from model import ROOT, Base, Topic, chosen_topics, find_base, find_topic, measurable
 from process import Failure, output, say, sha256
 from qemu import accelerator, version
 from tree import apply, code_of, tree_of, variant, variants, with_benchmark
@@ -282,7 +282,9 @@ def main() -> None:
                         help="rounds of boots at most, fewer where the intervals are narrow before (default: 100)")
     parser.add_argument("--out", help="where to write (default: a new directory results/<base>/<date>)")
     args = parser.parse_args()
-    base, topics = args.base, chosen_topics(args.topic, args.base)
+    base, topics = args.base, measurable(chosen_topics(args.topic, args.base))
+    if not topics:
+        raise Failure("fixes have no figures of their own: name a series that needs them")
     need("source", "build", "guest", "tests")
     room_for_builds("make bench")
     out = Path(args.out) if args.out else new_directory(base)

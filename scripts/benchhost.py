@@ -26,7 +26,7 @@ from build import REGRESS, compiler, regress_hash
 from command import arguments, at_least, run
 from locks import cache
 from measure import DIRECTORY, DURATION, Timing, json_lines
-from model import Topic, topics
+from model import Topic, measurable, topics
 from process import Failure, logged, output, say
 
 # The exit status of a benchmark that says that something is not supported here.
@@ -162,7 +162,7 @@ def chosen_timings(named: list[Topic] | None) -> dict[str, Timing]:
     replaces, which is timed as they are."""
     apart = set() if named else {topic.replaces for topic in topics().values()}
     return {topic.name: importlib.import_module(f"measure.{topic.name}").TIMED
-            for topic in named or topics().values() if topic.name not in apart}
+            for topic in measurable(named or list(topics().values())) if topic.name not in apart}
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from fetch import repository
 from install import need
 from model import ROOT, Base, Topic, chosen_topics, need_series
 from process import GIT_IDENTITY, Failure, output, say
-from tree import apply, edit_tree
+from tree import apply, below, edit_tree
 
 # What the series change or add below the former, and what they add below the
 # latter, is mirrored.
@@ -31,8 +31,10 @@ CHANGED = ("fs/", "mm/", "kernel/", "lib/", "include/")
 ADDED = ("tools/testing/selftests/", "Documentation/", "tools/memory-model/litmus-tests/")
 # Pages below these that are ours, and no mirrors.
 OWN = re.compile(r"Documentation/[^/]+")
-FORMAT = ("--full-index", "--zero-commit", "--no-signature", "--numbered", "--no-base", "--no-thread",
-          "--suffix=.patch", "--subject-prefix=PATCH", "--cover-letter")
+FORMAT = ("--full-index", "--zero-commit", "--no-signature", "--no-base", "--no-thread", "--suffix=.patch",
+          "--subject-prefix=PATCH")
+# How a series differs from fixes, which are mails of their own.
+SERIES, FIXES = ("--numbered", "--cover-letter"), ("--no-numbered", "--no-cover-letter")
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 SKELETON = "*** SUBJECT HERE ***", "*** BLURB HERE ***"
 
@@ -48,14 +50,17 @@ def blurb(cover: Path) -> tuple[str, str]:
     return (" ".join(subject[1].split()) if subject else SKELETON[0]), text.strip("\n")
 
 
-def render(tree: Path, start: str, head: str, cover: Path) -> dict[str, str]:
+def render(tree: Path, start: str, head: str, cover: Path | None) -> dict[str, str]:
     """The series start..head of the git @tree as files: name to content, the
-    cover letter's text taken from @cover."""
-    subject, text = blurb(cover)
+    cover letter's text taken from @cover; without one, they are fixes."""
     with tempfile.TemporaryDirectory() as scratch:
-        output("git", "-C", tree, "-c", "diff.algorithm=histogram", "format-patch", "-q", *FORMAT, "-o", scratch,
+        output("git", "-C", tree, "-c", "diff.algorithm=histogram", "format-patch", "-q", *FORMAT,
+               *(SERIES if cover else FIXES), "-o", scratch,
                f"{start}..{head}", env=GIT_IDENTITY)
         files = {path.name: path.read_bytes().decode() for path in sorted(Path(scratch).iterdir())}
+    if not cover:
+        return files
+    subject, text = blurb(cover)
     letter = files["0000-cover-letter.patch"]
     letter = letter.replace(SKELETON[0], subject, 1).replace(SKELETON[1], text, 1)
     # The date would change with every export.
@@ -124,7 +129,7 @@ def write(tree: Path, topic: Topic, base: Base, start: str, head: str) -> None:
     directory.mkdir(exist_ok=True)
     exchange(fresh, directory)
     shutil.rmtree(fresh)
-    say(f"export: {len(files) - 1} patches to {directory}")
+    say(f"export: {len(topic.patches(base))} patches to {directory}")
 
 
 def write_mirrors(repo: Path, base: Base) -> None:
@@ -156,9 +161,10 @@ def main() -> None:
     if output("git", "-C", tree, "symbolic-ref", "-q", "--short", "HEAD", check=False) != topic.name:
         raise Failure(f"{tree} is not on its branch {topic.name}: end the rebase (git rebase --continue), then export")
     head = output("git", "-C", tree, "rev-parse", "HEAD")
-    if head == output("git", "-C", tree, "rev-parse", base.tag + "^{commit}"):
-        raise Failure(f"{tree} has no commits on {base.tag}: there is nothing to export")
-    write(tree, topic, base, base.tag, head)
+    start = below(repo, base, topic)
+    if head == start:
+        raise Failure(f"{tree} has no commits of its own on {base.tag}: there is nothing to export")
+    write(tree, topic, base, start, head)
     output("git", "-C", tree, "update-ref", f"refs/hotpaths/synced/{topic.name}", head)
     if base.reference:
         write_mirrors(repo, base)

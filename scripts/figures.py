@@ -20,7 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import stats
-from model import ROOT, Base, Row, Topic, with_series
+from model import ROOT, Base, Row, Topic, measurable, with_series
 from process import Failure
 from stats import WORSE
 
@@ -260,7 +260,7 @@ def without_markers(text: str) -> str:
 
 def load(base: Base, repo: Path, only: Topic | None = None) -> dict[str, tuple[Topic, Figures]]:
     """Each topic that has a series for @base, or @only, and what the runs say of it."""
-    return {topic.name: (topic, figures(base, repo, topic)) for topic in with_series(base)
+    return {topic.name: (topic, figures(base, repo, topic)) for topic in measurable(with_series(base))
             if only is None or topic.name == only.name}
 
 
@@ -270,7 +270,7 @@ def texts(base: Base) -> Iterator[tuple[Path, str]]:
     if base.reference:
         for path in [ROOT / "README.md", *sorted((ROOT / "Documentation").glob("*.rst"))]:
             yield path, ""
-    for topic in with_series(base):
+    for topic in measurable(with_series(base)):
         yield topic.cover(base), topic.name
 
 

@@ -41,7 +41,7 @@ def prepare(repo: Path, base: Base, revision: str, config: str, topics: list[Top
     kselftests of the series, ours, and if @neighbours, the kernel's own of the
     same code.  @label names the series in progress lines."""
     image = kernel(repo, base, revision, config, label)
-    targets = [topic.target for topic in topics]
+    targets = [topic.target for topic in topics if topic.target]
     if neighbours:
         targets += [name for topic in topics for name in topic.neighbours]
     # Topics may share a directory of tests.

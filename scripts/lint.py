@@ -28,7 +28,7 @@ from ktap import FAILED, PASSED, Result, count, shown
 from locks import cache, lock
 from model import ROOT, Base, Topic, chosen_topics
 from process import Failure, logged, output, say, sha256
-from tree import apply, commit_of, tree_of, worktree
+from tree import apply, below, tree_of, worktree
 
 # Raise these when what texts(), or what builds(), finds wrong changes: their
 # results are remembered.
@@ -102,11 +102,11 @@ def scripts() -> Iterator[Result]:
     yield from pages()
 
 
-def committed(topic: Topic, base: Base, tree: Path, head: str) -> Iterator[Result]:
+def committed(topic: Topic, base: Base, repo: Path, tree: Path, head: str) -> Iterator[Result]:
     """The round trip: exporting what the patches give makes the committed
     patches again, to the byte."""
     directory = ROOT / "patches" / topic.name / base.name
-    files = export.render(tree, base.tag, head, topic.cover(base))
+    files = export.render(tree, below(repo, base, topic), head, topic.cover(base))
     have = {path.name: path.read_bytes().decode() for path in directory.glob("*.patch")}
     wrong = sorted(name for name in files.keys() | have.keys() if files.get(name) != have.get(name))
     yield verdict(f"{topic.name}: patches are as exported",
@@ -122,11 +122,16 @@ def mirrored(base: Base, repo: Path) -> Result:
     return verdict("mirrors are in sync", f"{wrong[0]} differs: run 'make export' for any topic" if wrong else "")
 
 
+def patch_files(topic: Topic, base: Base) -> list[Path]:
+    """The cover letter of @topic for @base, where there is one, and its patches."""
+    return [*filter(None, [topic.cover(base)]), *topic.patches(base)]
+
+
 def texts(topic: Topic, base: Base, tree: Path) -> Iterator[Result]:
     """What is said of each patch without building it."""
     people: set[str] = set()
     with tempfile.TemporaryDirectory() as scratch:
-        for patch in [topic.cover(base), *topic.patches(base)]:
+        for patch in patch_files(topic, base):
             name = f"{topic.name}/{patch.name}"
             content = patch.read_text()
             tag = TAGS.search(content)
@@ -192,7 +197,8 @@ def builds(topic: Topic, base: Base, repo: Path, head: str) -> Iterator[Result]:
         out = cache() / "build" / f"{repo.name}-lint"
         log = cache() / "log" / f"lint-{topic.name}.log"
         configure(source, out, "bench", base)
-        start = commit_of(repo, base.tag)
+        start = below(repo, base, topic)
+        worktree(repo, "lint", start)
         commits = output("git", "-C", source, "rev-list", "--reverse", f"{start}..{head}").splitlines()
         touched = {commit: output("git", "-C", source, "diff", "--name-only", f"{commit}~", commit).splitlines()
                    for commit in commits}
@@ -226,7 +232,8 @@ def builds(topic: Topic, base: Base, repo: Path, head: str) -> Iterator[Result]:
 def what_matters(topic: Topic, base: Base, repo: Path, head: str) -> list[str]:
     """What the results of builds() follow from: of a commit, its source and
     its subject, so that other words in a message cost no builds."""
-    commits = output("git", "--git-dir", repo, "log", "--reverse", "--format=%T %s", f"{base.tag}..{head}").splitlines()
+    commits = output("git", "--git-dir", repo, "log", "--reverse", "--format=%T %s",
+                     f"{below(repo, base, topic)}..{head}").splitlines()
     return [topic.name, base.name, tree_of(repo, base.tag), *commits, fragments_hash("bench", base), compiler(),
             output("sparse", "--version"), str(BUILD_RULES)]
 
@@ -236,7 +243,7 @@ def text_matters(topic: Topic, base: Base, repo: Path) -> list[str]:
     the base and the tools that read them."""
     return [str(TEXT_RULES), topic.name, topic.kselftest, str(topic.measured), tree_of(repo, base.tag),
             output("codespell", "--version"), sha256(LOCK),
-            *(path.read_text() for path in [topic.cover(base), *topic.patches(base)])]
+            *(path.read_text() for path in patch_files(topic, base))]
 
 
 def written(topic: Topic, base: Base, repo: Path, head: str, fresh: bool) -> Iterator[Result]:
@@ -244,7 +251,7 @@ def written(topic: Topic, base: Base, repo: Path, head: str, fresh: bool) -> Ite
     series applied, @fresh: look also at what was seen to pass."""
     with lock(f"{repo.name}-apply"):
         tree = worktree(repo, "apply", head)
-        yield from committed(topic, base, tree, head)
+        yield from committed(topic, base, repo, tree, head)
         yield from memo.results(f"lint: text of {topic.name} on {base.name}", text_matters(topic, base, repo),
                                 lambda: texts(topic, base, tree), fresh)
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Let b4 write a series as a signed-off, threaded mbox with its cover letter, and
-prove that it is complete and applies.  Nothing is sent, no network is used.
+"""Let b4 write a series as a signed-off, threaded mbox with its cover letter, or
+fixes as a mail each, and prove that it is complete and applies.  Nothing is sent, no
+network is used.
 git adds the sign-off, and --in-reply-to is done here: b4 does neither.
 """
 
@@ -26,7 +27,7 @@ from kernelscripts import IGNORED
 from locks import lock
 from model import Base, need_series
 from process import GIT_IDENTITY, GIT_PLAIN, Failure, output, say
-from tree import am, apply, worktree
+from tree import am, apply, below, worktree
 
 from patches import verify
 
@@ -104,11 +105,14 @@ def b4(tree: Path, env: dict[str, str], wanted: str, *argv: str | Path) -> None:
         raise Failure(f"b4 {argv[0]} is not content; fix the series in the tree of 'make tree':\n{said}")
 
 
-def messages(tree: Path, env: dict[str, str], args: argparse.Namespace, letter: str, scratch: Path) -> str:
-    """The mbox of the cover letter @letter, subject first, and of the series, which
-    b4 is shown on a branch of @tree; the base is checked out there."""
-    branch, patches, git = f"mail-{args.topic.name}", args.topic.patches(args.base), ("git", "-C", tree)
+def messages(tree: Path, env: dict[str, str], args: argparse.Namespace, letter: str, patches: list[Path],
+             scratch: Path) -> str:
+    """The mbox of the cover letter @letter, subject first, and of @patches, which b4 is
+    shown on a branch of @tree; what they apply to is checked out there."""
+    branch, git = f"mail-{args.topic.name}", ("git", "-C", tree)
     output(*git, "branch", "-q", "-D", branch, check=False)
+    # b4 wants a branch to begin on.
+    output(*git, "branch", "-q", "-f", f"{branch}-base")
     output(*git, "checkout", "-q", "-b", branch, env=env)
     trailers = [f"--trailer=Assisted-by: {args.assisted_by}"] if args.assisted_by else []
     for patch in patches:
@@ -117,10 +121,10 @@ def messages(tree: Path, env: dict[str, str], args: argparse.Namespace, letter: 
                f"--trailer=Signed-off-by: {args.sender}", env=env)
     # b4 takes a line with # for a comment.
     output(*git, "config", f"branch.{branch}.description", re.sub("^#", ">#", letter, flags=re.M))
-    b4(tree, env, "", "prep", "--enroll", "base", "--force-revision", str(args.version), "--set-prefixes",
+    b4(tree, env, "", "prep", "--enroll", f"{branch}-base", "--force-revision", str(args.version), "--set-prefixes",
        *args.prefixes, "--auto-to-cc")
     b4(tree, env, f"^Success: {len(patches)}, Warning: 0, Error: 0$", "prep", "--check")
-    say(f"mail: b4 prep --check, with checkpatch, is content with {len(patches)} patches")
+    say(f"mail: b4 prep --check, with checkpatch, is content with {', '.join(path.name for path in patches)}")
     b4(tree, env, "", "send", "--no-sign", "--not-me-too", "-o", scratch / "mails")
     mails = [path.read_bytes().decode() for path in sorted((scratch / "mails").iterdir())]
     mails[0] = TRACKING.sub("", mails[0], 2)
@@ -158,7 +162,8 @@ def read(path: Path, who: str, text: str, count: int) -> None:
         if number >= first and signed != [parseaddr(who)[1]]:
             raise Failure(f"{name} is signed off by {' and '.join(signed) or 'nobody'}, not by {who} alone: take "
                           "other sign-offs out of the patch")
-    say(f"mail: {len(mails)} messages, below the cover letter as it is, signed off, with recipients")
+    say(f"mail: {len(mails)} {'messages, below the cover letter as it is' if first else 'message'}, signed off, with "
+        "recipients")
 
 
 def applies(tree: Path, base: Base, mbox: Path, count: int, wanted: str) -> None:
@@ -179,31 +184,71 @@ def applies(tree: Path, base: Base, mbox: Path, count: int, wanted: str) -> None
     say(f"mail: git am of the mbox on {base.tag} gives the tree of the series")
 
 
-def series(repo: Path, args: argparse.Namespace, commit: str) -> str:
-    """The mbox of the series of args.topic for args.base, proven.  @commit: the id
-    of the base in the sender's clone, or ''.  Raises Failure for the first thing
-    that is wrong."""
+def subject_of(patch: Path) -> str:
+    """The subject of @patch without what is in brackets."""
+    head = patch.read_text().partition("\n\n")[0]
+    return " ".join(re.search(r"^Subject: \[[^]]*\] (.*(?:\n .*)*)", head, re.M)[1].split())
+
+
+def letters(args: argparse.Namespace) -> list[tuple[str, str, list[Path]]]:
+    """What is sent of args.topic, as subject and text of the cover letter, and patches:
+    a series, or each fix alone, without a letter."""
+    patches = args.topic.patches(args.base)
+    if args.topic.fixes:
+        return [(subject_of(patch), "", [patch]) for patch in patches]
+    subject, text = blurb(args.topic.cover(args.base))
+    return [(subject, re.sub(r"\n{3,}", "\n\n", without_markers(text)).strip("\n"), patches)]
+
+
+def foot(args: argparse.Namespace, commit: str) -> str:
+    """What the first mail ends with: what the patches apply to.  @commit: the id of
+    the base in the sender's clone, or ''."""
+    needed = [subject_of(patch) for one in args.topic.below(args.base) for patch in one.patches(args.base)]
+    return ((f"base-commit: {commit}\n" if commit else f"Based on {args.base.tag}.\n")
+            + "".join(f"  and: {subject}\n" for subject in needed))
+
+
+def proven(repo: Path, args: argparse.Namespace, commit: str, letter: tuple[str, str, list[Path]], start: str,
+           wanted: str) -> str:
+    """The mbox of @letter, one of letters(), seen to give the commit @wanted on the
+    commit @start.  @commit: as foot() has it.  Raises Failure for the first thing that
+    is wrong."""
     base, topic = args.base, args.topic
-    subject, text = blurb(topic.cover(base))
-    text = re.sub(r"\n{3,}", "\n\n", without_markers(text)).strip("\n")
-    wanted, count = apply(repo, base, [topic]), len(topic.patches(base))
+    subject, text, patches = letter
+    count = len(patches)
     with lock(f"{repo.name}-mail"), tempfile.TemporaryDirectory() as directory:
         scratch = Path(directory)
         mbox, template = scratch / "series.mbox", scratch / "template"
-        template.write_text("${cover}\n\n---\n${shortlog}\n\n${diffstat}\n---\n"
-                            + (f"base-commit: {commit}\n" if commit else f"Based on {base.tag}.\n"))
-        tree = worktree(repo, "mail", base.tag)
+        template.write_text("${cover}\n\n---\n${shortlog}\n\n${diffstat}\n---\n" + foot(args, commit))
+        tree = worktree(repo, "mail", start)
         env = environment(args, scratch)
         try:
-            mbox.write_bytes(messages(tree, env, args, f"{subject}\n\n{text}", scratch).encode())
+            written = messages(tree, env, args, f"{subject}\n\n{text}", patches, scratch)
+            if not text:
+                # b4 takes the subject for a text.
+                written = written.replace(f"\n---\n{subject}\n---\n", "\n---\n", 1)
+            mbox.write_bytes(written.encode())
             read(mbox, args.sender, text, count)
-            applies(worktree(repo, "mail", base.tag), base, mbox, count, wanted)
+            applies(worktree(repo, "mail", start), base, mbox, count, wanted)
             b4(tree, env, rf"\A(?!.*ERROR).*^Total patches: {count}$", "am", "-m", mbox, "-o", scratch / "am")
-            say(f"mail: b4 am reads {count} patches")
+            say(f"mail: b4 am reads {count} of them")
         finally:
             output("git", "-C", worktree(repo, "mail", base.tag), "branch", "-q", "-D", f"mail-{topic.name}",
+                   f"mail-{topic.name}-base",
                    check=False)
         return mbox.read_bytes().decode()
+
+
+def mails(repo: Path, args: argparse.Namespace, commit: str) -> str:
+    """The mbox of all letters() of args.topic for args.base, each proven as proven()
+    does it."""
+    parts, head, found = letters(args), apply(repo, args.base, [args.topic]), []
+    start = below(repo, args.base, args.topic)
+    for number, letter in enumerate(parts, 1):
+        end = output("git", "--git-dir", repo, "rev-parse", f"{head}~{len(parts) - number}")
+        found.append(proven(repo, args, commit, letter, start, end))
+        start = end
+    return "".join(found)
 
 
 def main() -> None:
@@ -221,8 +266,8 @@ def main() -> None:
     args = parser.parse_args()
     base, args.topic = args.base, need_series(args.topic, args.base)
     commit = base_commit(base, args.kdir)
-    letter = blurb(args.topic.cover(base))[1]
-    wrong = cover.wrong(letter, args.topic, args.version)
+    letter = "" if args.topic.fixes else blurb(args.topic.cover(base))[1]
+    wrong = [] if args.topic.fixes else cover.wrong(letter, args.topic, args.version)
     if any(content.startswith(NONE) for content in measured.blocks(letter).values()):
         wrong.append(f"the cover letter of {args.topic.name} lacks figures of the series as it is: run 'make bench "
                      f"TOPIC={args.topic.name}', which writes them")
@@ -231,7 +276,7 @@ def main() -> None:
     need("source")
     # KDIR is the submitter's clone, which may be at another commit; but a base
     # that is nowhere else is in it.
-    mbox = series(repository(base, None if base.fetched else args.kdir), args, commit)
+    mbox = mails(repository(base, None if base.fetched else args.kdir), args, commit)
     out = args.out or Path(f"{args.topic.name}.mbox")
     out.write_bytes(mbox.encode())
     if not commit:

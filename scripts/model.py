@@ -122,7 +122,8 @@ class Topic:
     """One patches/<topic>/series.toml.  @see: what a user of the topic sees;
     @row, @text, @panel: which figures texts show, as figures.py has it; @replaces:
     another topic that does the same in another way, to the same lines; where this
-    one has a series, that is no part of what goes in together; @measured: of
+    one has a series, that is no part of what goes in together; @needs: topics that
+    are applied before this one; @measured: of
     patches, by number, how many measured numbers the message for the reference base
     has; @selftests: the programs of @kselftest that are the series' own, where the
     kernel has others there."""
@@ -135,6 +136,7 @@ class Topic:
     text: dict[str, str] = field(default_factory=dict)
     panel: Panel | None = None
     replaces: str = ""
+    needs: tuple[str, ...] = ()
     selftests: tuple[str, ...] = ()
     measured: dict[str, int] = field(default_factory=dict)
     neighbours: tuple[str, ...] = ()
@@ -154,9 +156,20 @@ class Topic:
         return [p for p in sorted((ROOT / "patches" / self.name / base.name).glob("[0-9]*.patch"))
                 if not p.name.startswith("0000-")]
 
-    def cover(self, base: Base) -> Path:
-        """The cover letter of the series for @base."""
-        return ROOT / "patches" / self.name / base.name / "0000-cover-letter.patch"
+    def cover(self, base: Base) -> Path | None:
+        """The cover letter of the series for @base; fixes have none."""
+        return None if self.fixes else ROOT / "patches" / self.name / base.name / "0000-cover-letter.patch"
+
+    @property
+    def fixes(self) -> bool:
+        """Whether it is no series, but fixes that several series need: each is sent
+        alone, without a cover letter, and there is nothing to measure."""
+        return not self.kselftest
+
+    def below(self, base: Base) -> list[Topic]:
+        """The topics whose patches for @base are applied before its own."""
+        known = topics() if self.needs else {}
+        return [known[name].for_base(base) for name in self.needs if known[name].patches(base)]
 
     @property
     def target(self) -> str:
@@ -167,6 +180,8 @@ class Topic:
     def programs(self) -> tuple[str, ...]:
         """The directories of regress/ with our tests and benchmarks of it: those
         of what it replaces, too."""
+        if self.fixes:
+            return ()
         return (self.name, self.replaces) if self.replaces else (self.name,)
 
     def for_base(self, base: Base) -> Topic:
@@ -328,9 +343,12 @@ def read_topic(path: Path) -> Topic:
 
 def topics() -> dict[str, Topic]:
     """All topics that have a patches/<topic>/series.toml, by name; Failure as
-    read_topic() says, or where one replaces none of the others."""
+    read_topic() says, or where one replaces or needs none of the others."""
     found = {path.parent.name: read_topic(path) for path in sorted((ROOT / "patches").glob("*/series.toml"))}
     for topic in found.values():
+        for name in topic.needs:
+            if name not in found.keys() - {topic.name} or found[name].needs:
+                raise Failure(f"topic '{topic.name}' needs '{name}': that is to be another topic, which needs none")
         if topic.replaces and topic.replaces not in found.keys() - {topic.name}:
             others = ", ".join(name for name in found if name != topic.name) or "no other"
             raise Failure(f"topic '{topic.name}' replaces '{topic.replaces}': patches/ has {others}")
@@ -358,6 +376,11 @@ def need_series(topic: Topic, base: Base, new: bool = False) -> Topic:
 def with_series(base: Base) -> list[Topic]:
     """Every topic that has a series for @base, as it is on @base."""
     return [topic.for_base(base) for topic in topics().values() if not topic.absent(base)]
+
+
+def measurable(chosen: list[Topic]) -> list[Topic]:
+    """Those of the topics @chosen that have something to measure."""
+    return [topic for topic in chosen if not topic.fixes]
 
 
 def replaced(base: Base) -> list[Topic]:

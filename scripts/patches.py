@@ -13,11 +13,12 @@ from process import Failure, output
 
 def touched_blobs(base: Base) -> dict[str, str]:
     """The blob id on @base of each file that some series changes there, from
-    the patches' index lines: the first patch that names a file counts."""
+    the patches' index lines: the first patch that names a file counts, and of what
+    a topic needs it was there before."""
     blobs: dict[str, str] = {}
     for topic in topics().values():
         seen = set()
-        for patch in topic.patches(base):
+        for patch in (patch for one in (*topic.below(base), topic) for patch in one.patches(base)):
             path = None
             for line in patch.read_text(errors="replace").splitlines():
                 if line.startswith("diff --git a/"):

@@ -110,14 +110,23 @@ def explain(topic: Topic, base: Base, patch: Path, message: str) -> str:
             "'make export'")
 
 
+def below(repo: Path, base: Base, topic: Topic) -> str:
+    """The commit that the series of @topic for @base begins on: @base, with what the
+    topic needs."""
+    return apply(repo, base, topic.below(base)) if topic.below(base) else commit_of(repo, base.tag)
+
+
 def apply(repo: Path, base: Base, chosen: list[Topic]) -> str:
-    """The commit of @base with the series of @chosen on it, by `git am`.
+    """The commit of @base with the series of @chosen on it, and below them what
+    these need, by `git am`.
 
     The same patches give the same commit id; it is kept in the repository,
     so the second call is immediate.  Raises Failure naming the patch, file
     and hunk that do not apply; the worktree is left clean.
     """
-    order = [need_series(topic, base) for topic in chosen]
+    chosen = [need_series(topic, base) for topic in chosen]
+    needed = {one.name: one for topic in chosen for one in topic.below(base)}
+    order = [*needed.values(), *(topic for topic in chosen if topic.name not in needed)]
     patches = [(topic, patch) for topic in order for patch in topic.patches(base)]
     digest = hashlib.sha256(commit_of(repo, base.tag).encode())
     for _, patch in patches:
@@ -203,7 +212,7 @@ def edit_tree(repo: Path, base: Base, topic: Topic) -> Path:
     topic's name.  A tree with the user's own commits or changes is left alone."""
     path = cache() / "tree" / repo.name / topic.name
     synced = f"refs/hotpaths/synced/{topic.name}"
-    head = apply(repo, base, [topic]) if topic.patches(base) else commit_of(repo, base.tag)
+    head = apply(repo, base, [topic]) if topic.patches(base) else below(repo, base, topic)
     if not (path / ".git").exists():
         output("git", "--git-dir", repo, "worktree", "prune")
         branch = output("git", "--git-dir", repo, "rev-parse", "-q", "--verify", f"refs/heads/{topic.name}",
@@ -237,7 +246,8 @@ def main() -> None:
     topic = need_series(args.topic, args.base, new=True)
     need("source")
     path = edit_tree(repository(args.base, args.kdir), args.base, topic)
-    say(f"tree: {path}: branch {topic.name}, {len(topic.patches(args.base))} patches on {args.base.tag}")
+    say(f"tree: {path}: branch {topic.name}, {len(topic.patches(args.base))} patches on "
+        f"{' and '.join([args.base.tag, *(one.name for one in topic.below(args.base))])}")
 
 
 if __name__ == "__main__":

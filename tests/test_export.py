@@ -9,6 +9,7 @@ from support import USER_CONFIG, KernelCase, contents, git, put
 
 # isort: split
 import export
+import model
 import tree
 
 COVER = """From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
@@ -73,6 +74,29 @@ class Export(KernelCase):
         export.write(self.path, self.one, self.base, self.base.tag, "HEAD")
         export.write_mirrors(self.repo, self.base)
         return contents(self.root)
+
+    def test_needs(self):
+        """What a topic needs is in its tree, and not among its patches."""
+        self.write()
+        other = self.topic("beta")
+        path = self.root / "patches/beta/series.toml"
+        put(path, 'needs = ["alpha"]\n' + path.read_text())
+        other = model.find_topic("beta")
+        where = tree.edit_tree(self.repo, self.base, other)
+        self.assertEqual((where / "fs/new.c").read_text(), "new\n")
+        put(where / "fs/new.c", "newer\n")
+        git("commit", "-q", "-a", "-m", "beta: make it newer", cwd=where)
+        export.write(where, other, self.base, tree.below(self.repo, self.base, other), "HEAD")
+        self.assertEqual([path.name for path in other.patches(self.base)], ["0001-beta-make-it-newer.patch"])
+        self.assertEqual(tree.apply(self.repo, self.base, [other, self.one]), tree.apply(self.repo, self.base, [other]))
+
+    def test_fixes(self):
+        """Fixes are written without a cover letter and without a number."""
+        self.one = replace(self.one, kselftest="")
+        self.write()
+        names = sorted(path.name for path in self.directory.iterdir())
+        self.assertEqual(names, ["0001-alpha-make-it-seven.patch", "0002-selftests-add-alpha.patch"])
+        self.assertIn("Subject: [PATCH] alpha: make it seven\n", (self.directory / names[0]).read_text())
 
     def test_files(self):
         """A cover letter and a patch for each commit, under git's names, and

@@ -39,7 +39,7 @@ class Committed(KernelCase):
     def found(self, base) -> dict[str, tuple[str, str]]:
         """Verdict and reason by name."""
         head = tree.apply(self.repo, self.base, [self.one])
-        found = lint.committed(self.one, base, tree.worktree(self.repo, "apply", head), head)
+        found = lint.committed(self.one, base, self.repo, tree.worktree(self.repo, "apply", head), head)
         return {one.name: (one.verdict, one.why) for one in found}
 
     def test_reference(self):

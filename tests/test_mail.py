@@ -187,8 +187,8 @@ class Program(KernelCase):
         git("mailsplit", f"-o{split}", self.out, cwd=clone)
         git("am", "-q", split / "0002", split / "0003", cwd=clone)
         self.assertEqual(git("rev-parse", "HEAD^{tree}", cwd=clone), git("rev-parse", "alpha^{tree}", cwd=self.kdir))
-        for words in ("are not looked up", "b4 prep --check, with checkpatch, is content with 2 patches", "3 messages",
-                      "git am of the mbox on v9.1.2 gives the tree of the series", "b4 am reads 2 patches", "no KDIR=",
+        for words in ("are not looked up", "is content with 0001-alpha-change-1.patch, 0002", "3 messages",
+                      "git am of the mbox on v9.1.2 gives the tree of the series", "b4 am reads 2 of them", "no KDIR=",
                       "no ASSISTED_BY=", "read every line"):
             self.assertIn(words, self.said.getvalue())
         self.assertEqual([path.read_text() for path in self.one.patches(self.base)], before)
@@ -244,6 +244,31 @@ class Program(KernelCase):
         self.assertEqual(one["Subject"], "[PATCH] alpha: change 1")
         self.assertTrue(one.get_payload().startswith(f"Why.\n\nSigned-off-by: {SENDER}\n---\n{SHOWN}"))
 
+    def test_fixes(self):
+        """Each fix is a mail of its own, with nothing but itself."""
+        path = self.root / "patches/alpha/series.toml"
+        put(path, path.read_text().replace('"alpha"', '""'))
+        self.one.cover(self.base).unlink()
+        for patch in self.one.patches(self.base):
+            put(patch, patch.read_text().replace("\n---\n", "\nWhy.\n---\n", 1))
+        one, two = self.mail()
+        self.assertEqual([(mail["Subject"], mail["In-Reply-To"]) for mail in (one, two)],
+                         [("[PATCH] alpha: change 1", None), ("[PATCH] alpha: change 2", None)])
+        self.assertIn(f"Signed-off-by: {SENDER}\n---\nBased on v9.1.2.\n---\n fs/pipe.c | 2 +-\n", one.get_payload())
+
+    def test_needs(self):
+        """A series applies on what it needs, which its first mail names."""
+        other = self.series("beta", ("fs/pipe.c", "line 8\n", "line eight\n"), start="alpha")
+        git("branch", "-q", "-D", "alpha", cwd=self.kdir)
+        path = self.root / "patches/beta/series.toml"
+        put(path, 'needs = ["alpha"]\n' + path.read_text())
+        (patch,) = other.patches(self.base)
+        put(patch, patch.read_text().replace("\n---\n", "\nWhy.\n---\n", 1))
+        put(other.cover(self.base), f"From: x\nSubject: [PATCH 0/1] beta: it\n\n{LETTER.replace('alpha', 'beta')}\n")
+        (one,) = self.mail("--topic", "beta")
+        self.assertEqual(one["Subject"], "[PATCH] beta: change 1")
+        self.assertIn("Based on v9.1.2.\n  and: alpha: change 1\n  and: alpha: change 2\n---\n", one.get_payload())
+
     def test_clone(self):
         """Commits that messages refer to are looked up where the history is."""
         shallow = self.dir / "shallow"
@@ -257,7 +282,7 @@ class Program(KernelCase):
     def test_before(self):
         """A sender and a prefix that are none, a topic that has no series, and a
         cover letter that is not complete are refused before anything is done."""
-        with mock.patch.object(mail, "series", side_effect=AssertionError("written")):
+        with mock.patch.object(mail, "mails", side_effect=AssertionError("written")):
             self.refused("'Jane'", argv=("--from", "Jane"))
             self.refused("'mm'", argv=("--subject-prefix", "mm"))
             self.refused("no series for v1", argv=("--base", "v1"))

@@ -2,6 +2,7 @@
 """The tables of bases and topics."""
 
 import shutil
+from dataclasses import replace
 
 from support import MERGED, Case, KernelCase, put
 
@@ -121,6 +122,28 @@ class Tables(KernelCase):
             put(path, f'replaces = "{other}"\n' + text)
             with self.subTest(other), self.fails("topic 'beta' replaces", "patches/ has alpha"):
                 model.topics()
+
+    def test_needs(self):
+        """What a topic needs is below it where the base has patches of it; what needs
+        something itself, or is no other topic, cannot be needed."""
+        self.topic("alpha")
+        self.topic("beta")
+        path = self.root / "patches/beta/series.toml"
+        text = path.read_text()
+        put(path, 'needs = ["alpha"]\n' + text)
+        self.assertEqual(model.find_topic("beta").below(self.base), [])
+        put(self.root / "patches/alpha/v0/0001-x.patch", "")
+        self.assertEqual(model.find_topic("beta").below(self.base), [model.find_topic("alpha")])
+        for other in ("beta", "gamma"):
+            put(path, f'needs = ["{other}"]\n' + text)
+            with self.subTest(other), self.fails("topic 'beta' needs", "another topic"):
+                model.topics()
+
+    def test_fixes(self):
+        """Fixes have no tests of their own, no cover letter, and nothing to measure."""
+        one = replace(self.topic("alpha"), kselftest="")
+        self.assertEqual((one.fixes, one.cover(self.base), one.programs), (True, None, ()))
+        self.assertEqual(model.measurable([one, two := self.topic("beta")]), [two])
 
     def test_merged(self):
         """What a base has from upstream, in order, and as words."""

@@ -236,7 +236,8 @@ def figures(base: Base, repo: Path, topic: Topic) -> Figures:
     code = code_of(repo, apply(repo, base, [topic]))
     current = [(path, known) for path, known in with_topic if code in codes(known, "patched")]
     used = current or with_topic[-1:]
-    newest = used[-1][1]
+    # A run may have counts alone.
+    newest = next((known for path, known in reversed(used) if boots_of(path, topic)), used[-1][1])
     rows, rounds = {}, []
     for path, known in used:
         rows |= {key_of(row): row for row in read_summary(path / "summary.json") if row["topic"] == topic.name}

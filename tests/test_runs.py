@@ -95,7 +95,7 @@ class Written(KernelCase):
     def write(self, name: str, rows: list[dict], boots: dict | None = None, code: str = "", cpu: str = "a CPU",
               base_code: str = "base"):
         """A run of @rows and @boots on the kernels that @code and @base_code are of."""
-        kernels = [{"side": side, "code": own, "timed code": f"{own} and a clock"}
+        kernels = [{"side": side, "code": own} | ({"timed code": f"{own} and a clock"} if boots else {})
                    for side, own in (("baseline", base_code), ("patched", code or self.code))]
         files = {"environment.json": {"alpha": {"host CPU": cpu, "kernels": kernels}}, "summary.json": rows}
         runs.write_run(self.root / "results/v0" / name, files | ({"boots.json": {"alpha": boots}} if boots else {}))
@@ -145,7 +145,8 @@ class Written(KernelCase):
         self.write("2026-02-05", summary, boots(999), base_code="another")
         self.write("2026-02-06", summary, boots(999), code="another")
         self.write("2026-02-07", summary, boots(150, 7))
-        (found,) = self.figures().rows
+        self.write("2026-02-08", [row("counted alone", patched=1)])
+        found, _ = self.figures().rows
         self.assertEqual(found["statistics"]["rounds"], 12)
         self.assertAlmostEqual(found["statistics"]["ratio"], 1.5)
         self.assertEqual(found["values"], {"baseline": 100, "patched": 150})

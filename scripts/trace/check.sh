@@ -43,7 +43,7 @@ else
 	done
 	# How many come back depends on whether the series is there.
 	survey fault 'of [1-9][0-9.,]* faults a second' \
-		kselftest/regress/fault/fault_retry_bench --dir /tmp/survey --mode random --file-size 4M --seconds 2
+		kselftest/regress/fault/fault_bench --file /tmp/survey --size 4 --random --threads 2 --seconds 2
 fi
 if ! command -v perf > /dev/null; then
 	result ok "perf bench sched pipe # SKIP perf is not installed"

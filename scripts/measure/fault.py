@@ -82,6 +82,15 @@ def virtual_rows(run: Path, again: str = "") -> list[dict]:
             for one in lock_rows(run, f"{name}-{vmas}", f"beside {neighbour}, {vmas} VMAs{again}")]
 
 
+def lost_rows(run: Path) -> list[dict]:
+    """How many pages were reclaimed before the fault that had them read mapped them, and how much
+    was done: each page that is touched has to be read, since others took the memory meanwhile."""
+    result, condition = said(run, "lost"), "120 threads map, read and unmap"
+    return [row("virtual_lost_pages", "%", condition, "icount", 100 * (result["read"] / result["touched"] - 1)),
+            row("virtual_pages", "touched", condition, "icount", result["touched"]),
+            row("virtual_mmap_lock_reads", "times", condition, "icount", len(waits(run / "lost.trace")))]
+
+
 def instruction_rows(run: Path) -> list[dict]:
     """Instructions of faults that do not wait, and how often reading a file takes the mmap_lock."""
     rows = [row("insn_per_minor_fault", "instructions", kind, "icount", one["mean_ns"])
@@ -144,6 +153,7 @@ MEASUREMENTS = [
     virtual("virtual time, again", f"virtual {VMAS[-1]}", lambda run: virtual_rows(run, ", again"), ("baseline",)),
     virtual("thrashing", "thrash", lambda run: lock_rows(run, "thrash", "memory cgroup that thrashes"),
             ("baseline", "patched")),
+    virtual("lost pages", "lost", lost_rows),
     virtual("instructions", "instructions", instruction_rows),
     measurement("same page", "same_page", same_page_rows),
     # What it expects of major faults holds for these.

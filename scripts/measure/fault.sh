@@ -7,7 +7,7 @@ echo 0 > /proc/sys/kernel/randomize_va_space
 echo 0 > /proc/sys/vm/page-cluster
 mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
 # While the host is asked for a page of a program, virtual time runs away.
-cp kselftest/mm/fault_bench kselftest/regress/fault/fault_minor_bench /tmp
+cp kselftest/mm/fault_bench kselftest/regress/fault/fault_minor_bench kselftest/regress/fault/lost_pages /tmp
 
 # A device of $2 MiB called $1 that takes $3 us for each request
 device() {
@@ -61,6 +61,23 @@ thrash() {
 	( echo 0 > /tmp/cgroup/small/cgroup.procs
 	bench thrash --file /dev/fast --random --threads 200 --seconds 4 )
 	kill "${hogs[@]}"
+}
+
+# Threads that each map, read and unmap 2 MiB in turns, with memory for a tenth
+lost() {
+	local number
+	for number in $(seq 0 119); do
+		device "f$number" 2 200
+	done
+	mkdir -p /tmp/cgroup
+	mount -t cgroup2 none /tmp/cgroup
+	echo +memory > /tmp/cgroup/cgroup.subtree_control
+	mkdir /tmp/cgroup/small
+	echo 24M > /tmp/cgroup/small/memory.max
+	trace_start
+	( echo 0 > /tmp/cgroup/small/cgroup.procs
+	/tmp/lost_pages f 120 4 > lost.json )
+	trace_stop lost.trace
 }
 
 # Threads that fault on one page at a time; 5000 faults or more

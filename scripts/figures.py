@@ -22,7 +22,7 @@ from types import SimpleNamespace
 import stats
 from model import ROOT, Base, Row, Topic, measurable, with_series
 from process import Failure
-from stats import WORSE
+from stats import WORSE, interval, number
 
 from runs import AGAIN, Figures, change, figures, verdict
 
@@ -36,26 +36,9 @@ NONE = "No figures: "
 HEADS = ("series", "you see", "what goes away", "gain", "you pay", "kernel code")
 
 
-def number(value: float) -> str:
-    """A value as tables and figures show it: no more digits than it has meaning."""
-    if value == 0:
-        return "0"
-    if abs(value) >= 1_000_000:
-        return f"{value / 1_000_000:.4g} M"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}" if abs(value) >= 0.01 else f"{value:.2g}"
-
-
 def percent(moved: float) -> str:
     """A change as tables show it."""
     return f"{100 * moved:+.1f} %" if round(1000 * moved) else "0 %"
-
-
-def interval(found: dict) -> str:
-    """The ratio that @found has, with its interval."""
-    low, high = found["interval"]
-    return f"{found['ratio']:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def moved(row: dict) -> str:

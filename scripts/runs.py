@@ -26,6 +26,7 @@ import stats
 from locks import write_json
 from model import ROOT, Base, Topic, chosen_topics
 from process import Failure, output
+from stats import AGAIN
 from tree import apply, code_of
 
 # What a row of summary.json has to have, and the kinds of evidence.
@@ -39,8 +40,6 @@ EVIDENCE = {
 TIMED = "timed-uml"
 # What the condition of a row ends with that is another count of the base alone.
 COUNTED_AGAIN = ", again"
-# The base is booted twice in each round; the second is what a ratio is compared with.
-AGAIN = "again"
 
 
 @dataclass(frozen=True)
@@ -192,21 +191,10 @@ def boots_of(path: Path, topic: Topic) -> list[dict]:
 def statistics(rounds: list[dict], key: tuple) -> dict | None:
     """What @rounds, by_key(), say of the row that @key names: the
     ratio of the series to the base, with its interval, and as "sides" that of
-    every other kernel; AGAIN is the base itself.  None where it has no boots.  The
-    base of a round is the mean of its two boots."""
-    def ratios(side: str) -> list[float]:
-        """Those of @side to the base, round by round."""
-        found = []
-        for one in rounds:
-            known = [one[name][key] for name in ("baseline", AGAIN) if key in one.get(name, {})]
-            if side == AGAIN:
-                known = known[:1]
-            if known and key in one.get(side, {}):
-                found.append(one[side][key] / (sum(known) / len(known)))
-        return found
-
+    every other kernel; AGAIN is the base itself.  None where it has no boots."""
     sides = dict.fromkeys(side for one in rounds for side in one if side != "baseline")
-    found = {side: stats.paired(values) | {"rounds": len(values)} for side in sides if (values := ratios(side))}
+    found = {side: stats.paired(values) | {"rounds": len(values)} for side in sides
+             if (values := stats.ratios(rounds, side, key))}
     if "patched" not in found:
         return None
     return found.pop("patched") | {"sides": found}

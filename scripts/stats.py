@@ -15,6 +15,8 @@ BETTER, WORSE, CANNOT_TELL, TOO_FEW = "better", "worse", "cannot tell", "too few
 LEAST_BOOTS = 5
 # Half of an interval that is narrow, as a part of the ratio.
 NARROW = 0.05
+# The base is booted twice in each round; the second is what a ratio is compared with.
+AGAIN = "again"
 
 
 def middle(values: list[float]) -> float:
@@ -29,6 +31,20 @@ def percentiles(draw, draws: int, level: float) -> tuple[float, float]:
     values = sorted(draw() for _ in range(draws))
     cut = int(draws * (1 - level) / 2)
     return values[cut], values[-cut - 1]
+
+
+def ratios(rounds: list[dict], side: str, key: object) -> list[float]:
+    """Those of @side to the base in what @key names, round by round; @rounds have
+    the values of each kernel by key.  The base of a round is the mean of its two
+    boots, but of AGAIN the other one."""
+    found = []
+    for one in rounds:
+        known = [one[name][key] for name in ("baseline", AGAIN) if key in one.get(name, {})]
+        if side == AGAIN:
+            known = known[:1]
+        if known and key in one.get(side, {}):
+            found.append(one[side][key] / (sum(known) / len(known)))
+    return found
 
 
 def paired(ratios: list[float], draws: int = 2000, level: float = 0.95) -> dict:
@@ -74,3 +90,20 @@ def two_sides(a: list[float], b: list[float], more: bool) -> dict:
         said = verdict(interval or (1, 1), more)
     return {"medians": (median(a), median(b)), "boots": (len(a), len(b)), "ratio": ratio, "interval": interval,
             "verdict": said}
+
+
+def number(value: float) -> str:
+    """A value as tables and figures show it: no more digits than it has meaning."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 1_000_000:
+        return f"{value / 1_000_000:.4g} M"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}" if abs(value) >= 0.01 else f"{value:.2g}"
+
+
+def interval(found: dict) -> str:
+    """The ratio that @found has, with its interval."""
+    low, high = found["interval"]
+    return f"{found['ratio']:.2f} [{low:.2f}, {high:.2f}]"

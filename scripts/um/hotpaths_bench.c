@@ -37,7 +37,7 @@
 #include <linux/vmalloc.h>
 #include <uapi/linux/sched/types.h>
 
-#define MOST_THREADS	32
+#define MOST_THREADS	128
 #define MOST_BATCH	64
 #define WARMUP_MS	5
 

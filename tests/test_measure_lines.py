@@ -47,8 +47,10 @@ class Rules(Case):
         window = {"ops": list(ops), "lines": list(found), "touched": 1000, "ticks": [list(ticks) for _ in ops]}
         rows = lines.per_operation_rows(window, "x 2 CPUs", self.symbols)
         self.assertEqual([one["metric"] for one in rows],
-                         ["shared_lines_per_op", "shared_accesses_per_op", "shared_lines_per_op_mean"])
+                         ["shared_lines_per_op", "shared_accesses_per_op", "shared_writes_per_op",
+                          "shared_lines_per_op_mean"])
         self.assertEqual({(one["condition"], one["evidence"]) for one in rows}, {("x 2 CPUs", "lines")})
+        self.writes = rows.pop(2)["value"]
         return tuple(one["value"] for one in rows)
 
     def test_each_operation(self):
@@ -58,6 +60,7 @@ class Rules(Case):
         self.assertEqual(self.figures(line(every(100), every(100))), (1, 2, 1))
         self.assertEqual(self.figures(line(every(100), every(100)), line(every(100, 3, 1), every(100, 3, 0))),
                          (2, 5.5, 2))
+        self.assertEqual(self.writes, 1.5)
 
     def test_one_side(self):
         """A line that half of the CPUs touch is half a line per operation."""
@@ -153,8 +156,10 @@ class Rows(Case):
             self.result(), self.result(op="pipe-own", dir=None, size=65536)])
         self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in found], [
             ("shared_lines_per_op", "ext4 64B 2 CPUs", 1), ("shared_lines_per_op", "64KiB own pipes 2 CPUs", 0),
-            ("shared_accesses_per_op", "ext4 64B 2 CPUs", 2), ("shared_lines_per_op_mean", "ext4 64B 2 CPUs", 1),
+            ("shared_accesses_per_op", "ext4 64B 2 CPUs", 2), ("shared_writes_per_op", "ext4 64B 2 CPUs", 1),
+            ("shared_lines_per_op_mean", "ext4 64B 2 CPUs", 1),
             ("shared_accesses_per_op", "64KiB own pipes 2 CPUs", 0),
+            ("shared_writes_per_op", "64KiB own pipes 2 CPUs", 0),
             ("shared_lines_per_op_mean", "64KiB own pipes 2 CPUs", 0)])
 
     def test_missing(self):

@@ -137,17 +137,17 @@ def within(lines: list[dict], which: dict[int, list[int]]) -> list[dict]:
 
 
 def operations(lines: list[dict], which: dict[int, list[int]],
-               whose: Callable[[dict], set[int]]) -> list[list[tuple[int, int]]]:
+               whose: Callable[[dict], set[int]]) -> list[list[tuple[int, int, int]]]:
     """For each CPU of @which, and each of its operations there, how many of
-    @lines it touched, and how often: of each line, what those CPUs did that
-    @whose tells of it."""
-    found = {cpu: dict.fromkeys(ops, (0, 0)) for cpu, ops in which.items()}
+    @lines it touched, how often, and how often it wrote to them: of each line, what
+    those CPUs did that @whose tells of it."""
+    found = {cpu: dict.fromkeys(ops, (0, 0, 0)) for cpu, ops in which.items()}
     for line in lines:
         counted = whose(line)
         for cpu, turns in line["cpus"]:
             for op, loads, stores in turns if cpu in counted else ():
-                touched, accesses = found[cpu][op]
-                found[cpu][op] = (touched + 1, accesses + loads + stores)
+                touched, accesses, writes = found[cpu][op]
+                found[cpu][op] = (touched + 1, accesses + loads + stores, writes + stores)
     return [list(done.values()) for done in found.values()]
 
 
@@ -177,22 +177,24 @@ def detail(lines: list[dict], total: int, symbols: Symbols) -> str:
 
 
 def per_operation_rows(window: dict, condition: str, symbols: Symbols) -> list[dict]:
-    """The rows of one window.  shared_lines_per_op and shared_accesses_per_op
-    are of what a typical operation does to contended lines: the median over the
-    undisturbed operations of each CPU, in which what happens in fewer than half of
-    them does not show; then the mean over CPUs, as one may write and another read.
+    """The rows of one window.  shared_lines_per_op, shared_accesses_per_op and
+    shared_writes_per_op are of what a typical operation does to contended lines: the
+    median over the undisturbed operations of each CPU, in which what happens in fewer
+    than half of them does not show; then the mean over CPUs, as one may write and
+    another read.
     shared_lines_per_op_mean is of all operations, and of all lines that one CPU
     wrote, however seldom, and another touched."""
     calm = undisturbed(window)
     lines = within(window["lines"], calm)
     typical = operations(lines, calm, contended)
     middle = [statistics.fmean(statistics.median(cell[which] for cell in cpu) for cpu in typical)
-              for which in (0, 1)]
+              for which in range(3)]
     whole = operations(window["lines"], every(window), everybody)
-    mean = statistics.fmean(touched for cpu in whole for touched, _accesses in cpu)
+    mean = statistics.fmean(touched for cpu in whole for touched, _accesses, _writes in cpu)
     return [row("shared_lines_per_op", "lines", condition, "lines", middle[0]),
             {**row("shared_accesses_per_op", "accesses", condition, "lines", middle[1]),
              "detail": detail(lines, sum(window["ops"]), symbols) if middle[0] else ""},
+            row("shared_writes_per_op", "writes", condition, "lines", middle[2]),
             row("shared_lines_per_op_mean", "lines", condition, "lines", mean)]
 
 

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The first program of a User-Mode Linux guest of the bundle.  It does what the
+ * lines of the file /jobs/<name> say, for each <name> that it is given, prints what
+ * came out, and powers off:
+ *
+ *	ext4			mount the copy of /ext4.img in memory on /tmp/ext4
+ *	files <path> <number>	make <path> and <path>.0, <path>.1, ..., which are read
+ *	bench <words>		a benchmark of /proc/hotpaths_bench, TURNS times
+ *	run <program> <words>	a program, which prints a line of JSON
+ *
+ * {cpus} stands for the number of CPUs that there are, {half} for half of it.  Of a
+ * line "bench", "hotpaths: <job> <line> <operations> <nanoseconds>" is printed, of
+ * "run", "hotpaths: <job> <line> <JSON>".
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* As scripts/measure/native.py has them. */
+#define TURNS		4
+#define MILLISECONDS	40
+#define FILE_BYTES	65536
+#define MOST_LINES	64
+#define MOST_WORDS	16
+
+static long cpus;
+
+static void end(void)
+{
+	fflush(stdout);
+	sync();
+	reboot(RB_POWER_OFF);
+	_exit(1);
+}
+
+static void fail(const char *format, ...)
+{
+	va_list words;
+
+	printf("hotpaths: failed: ");
+	va_start(words, format);
+	vprintf(format, words);
+	va_end(words);
+	printf(" (%s)\n", strerror(errno));
+	end();
+}
+
+static int opened(const char *path, int flags)
+{
+	int fd = open(path, flags, 0600);
+
+	if (fd < 0)
+		fail("open %s", path);
+	return fd;
+}
+
+static void mounted(const char *what, const char *where, const char *type, unsigned long flags)
+{
+	if (mount(what, where, type, flags, NULL))
+		fail("mount %s on %s", what, where);
+}
+
+/* What is zero in the image stays a hole. */
+static void copy_image(int from, int to)
+{
+	static const char zeros[4096];
+	char block[4096];
+	ssize_t got;
+
+	while ((got = read(from, block, sizeof(block))) > 0) {
+		if (!memcmp(block, zeros, got) ? lseek(to, got, SEEK_CUR) < 0 :
+		    write(to, block, got) != got)
+			fail("write /tmp/ext4.img");
+	}
+	if (got < 0 || ftruncate(to, lseek(to, 0, SEEK_CUR)))
+		fail("copy /ext4.img");
+}
+
+static void mount_ext4(void)
+{
+	int from = opened("/ext4.img", O_RDONLY);
+	int to = opened("/tmp/ext4.img", O_RDWR | O_CREAT);
+	int loop = opened("/dev/loop0", O_RDWR);
+
+	copy_image(from, to);
+	if (ioctl(loop, LOOP_SET_FD, to))
+		fail("LOOP_SET_FD");
+	mkdir("/tmp/ext4", 0700);
+	mounted("/dev/loop0", "/tmp/ext4", "ext4", MS_NOATIME);
+}
+
+static void make_file(const char *path)
+{
+	static char bytes[FILE_BYTES];
+	int fd = opened(path, O_RDWR | O_CREAT);
+
+	if (write(fd, bytes, FILE_BYTES) != FILE_BYTES ||
+	    pread(fd, bytes, FILE_BYTES, 0) != FILE_BYTES)
+		fail("write and read %s", path);
+	close(fd);
+}
+
+static void make_files(const char *path, int number)
+{
+	char name[128];
+	int i;
+
+	make_file(path);
+	for (i = 0; i < number; i++) {
+		snprintf(name, sizeof(name), "%s.%d", path, i);
+		make_file(name);
+	}
+}
+
+static void bench(const char *job, int number, const char *words)
+{
+	int fd = opened("/proc/hotpaths_bench", O_RDWR);
+	char text[256];
+	ssize_t size;
+
+	size = snprintf(text, sizeof(text), "%d %s", MILLISECONDS, words);
+	if (write(fd, text, size) != size)
+		fail("bench %s", words);
+	size = pread(fd, text, sizeof(text) - 1, 0);
+	if (size <= 0)
+		fail("read of bench %s", words);
+	text[size] = '\0';
+	printf("hotpaths: %s %d %s", job, number, text);
+	close(fd);
+}
+
+static void run(const char *job, int number, char *words)
+{
+	char *argv[MOST_WORDS + 1] = { };
+	int status, i;
+
+	for (i = 0; i < MOST_WORDS && (argv[i] = strsep(&words, " ")); i++)
+		;
+	printf("hotpaths: %s %d ", job, number);
+	fflush(stdout);
+	if (!fork()) {
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	if (wait(&status) < 0 || status)
+		fail("%s ended with status %x", argv[0], status);
+}
+
+/* @line, its end cut off, with numbers for {cpus} and {half}. */
+static char *expanded(char *line)
+{
+	static char out[512];
+	size_t used = 0;
+
+	line[strcspn(line, "\n")] = '\0';
+	while (*line && used < sizeof(out) - 16) {
+		if (!strncmp(line, "{cpus}", 6) || !strncmp(line, "{half}", 6)) {
+			used += sprintf(out + used, "%ld",
+					line[1] == 'c' ? cpus : cpus / 2 ?: 1);
+			line += 6;
+		} else {
+			out[used++] = *line++;
+		}
+	}
+	out[used] = '\0';
+	return strdup(out);
+}
+
+static void do_job(const char *job)
+{
+	char path[64], line[256], *lines[MOST_LINES], *arg;
+	int turn, number = 0, i;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/jobs/%s", job);
+	file = fopen(path, "r");
+	if (!file)
+		fail("open %s", path);
+	while (number < MOST_LINES && fgets(line, sizeof(line), file))
+		lines[number++] = expanded(line);
+	fclose(file);
+	for (turn = 0; turn < TURNS; turn++) {
+		for (i = 0; i < number; i++) {
+			arg = strchr(lines[i], ' ');
+			arg = arg ? arg + 1 : "";
+			if (!strncmp(lines[i], "bench ", 6))
+				bench(job, i, arg);
+			else if (turn)
+				continue;
+			else if (!strcmp(lines[i], "ext4"))
+				mount_ext4();
+			else if (!strncmp(lines[i], "files ", 6))
+				make_files(strtok(arg, " "), atoi(strtok(NULL, " ")));
+			else if (!strncmp(lines[i], "run ", 4))
+				run(job, i, arg);
+			else
+				fail("line %d of %s", i, path);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int i;
+
+	mounted("proc", "/proc", "proc", 0);
+	mounted("dev", "/dev", "devtmpfs", 0);
+	mounted("tmp", "/tmp", "tmpfs", 0);
+	cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	printf("hotpaths: cpus %ld\n", cpus);
+	for (i = 1; i < argc; i++)
+		do_job(argv[i]);
+	printf("hotpaths: done\n");
+	end();
+}

@@ -18,12 +18,13 @@ fresh = $(if $(FRESH),--fresh)
 need-topic = $(if $(TOPIC),,$(error give a topic, for instance 'make $@ TOPIC=pipe'))
 step = @$(PYTHON) scripts/$(1).py
 
-.PHONY: help install bench deb bench-host bench-compare survey check check-full suites knockout tree export lint shell mail report clean
+.PHONY: help install bench bundle deb bench-host bench-compare survey check check-full suites knockout tree export lint shell mail report clean
 
 help:
 	@echo "hotpaths: patch series for the Linux kernel, and their proof"
 	@echo
 	@echo "  make bench [TOPIC=pipe]      build baseline and patched, boot both, print the comparison"
+	@echo "  make bundle [TOPIC=pid]      an archive with which any x86-64 Linux times the series, without root"
 	@echo "  make deb [TOPIC='pipe pid']  packages of the kernel without and with series, to install and measure"
 	@echo "  make bench-host SAVE=name    time the benchmarks on the kernel that is booted now; once for each boot"
 	@echo "  make bench-compare A=name B=name   compare two kernels that bench-host has measured"
@@ -37,7 +38,8 @@ help:
 	@echo "  make export TOPIC=pipe       write patches/ and the mirrors from that tree"
 	@echo "  make shell TOPIC=pipe        an interactive guest with the patched kernel"
 	@echo "  make mail TOPIC=pipe FROM='Name <address>'     write a series as mails, and prove them"
-	@echo "  make report                  write the report of all runs, and the figures in README, pages and letters"
+	@echo "  make report [ADD=file]       write the report of all runs, and the figures in README, pages and letters;"
+	@echo "                               ADD= takes in what a bundle has measured"
 	@echo "  make install                 install what is missing (the others do it too)"
 	@echo "  make clean                   remove builds and guest runs from the cache (ALL=1: all)"
 	@echo
@@ -45,7 +47,7 @@ help:
 	@echo "  KDIR=dir                     your own kernel tree instead of a download"
 	@echo "  ACCEL=auto|kvm|tcg           for make bench, check, check-full, suites and knockout"
 	@echo "  ONLY=counts|time BOOTS=n     for make bench: take these alone; rounds of boots at most"
-	@echo "  OUT=dir                      for make bench, suites, deb and mail: where to write"
+	@echo "  OUT=dir                      for make bench, bundle, suites, deb and mail: where to write"
 	@echo "  DIR=dir DURATION=1 ROUNDS=3  for make bench-host: where to make files, seconds a run, runs of each"
 	@echo "  DURATION=10 COMMAND='...'    for make survey: seconds for each script, or while a command runs"
 	@echo "  CONFIG=trace|debug|bench|check|kcsan           for make shell; for make suites, um or check; for make deb, a file"
@@ -60,6 +62,9 @@ install:
 bench:
 	$(call step,bench) $(base) $(topic) $(call given,ACCEL,--accel) $(call given,ONLY,--only) \
 		$(call given,BOOTS,--boots) $(call given,OUT,--out)
+
+bundle:
+	$(call step,bundle) $(base) $(topic) $(call given,OUT,--out)
 
 deb:
 	$(call step,deb) $(base) $(topic) $(call given,CONFIG,--config) $(call given,OUT,--out)
@@ -111,7 +116,7 @@ mail:
 		$(call given,ASSISTED_BY,--assisted-by) $(call given,OUT,--out)
 
 report:
-	$(call step,report) $(base)
+	$(call step,report) $(base) $(call given,ADD,--add)
 
 clean:
 	$(call step,clean) $(if $(ALL),--all)

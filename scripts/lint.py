@@ -18,6 +18,7 @@ from pathlib import Path
 import cover
 import export
 import kernelscripts
+import machines
 import measured
 import memo
 from build import compiler, configure, fragments_hash, jobs, selected
@@ -26,7 +27,7 @@ from fetch import repository
 from install import LOCK, need, search_path, tool
 from ktap import FAILED, PASSED, Result, count, shown
 from locks import cache, lock
-from model import ROOT, Base, Topic, chosen_topics
+from model import ROOT, Base, Topic, bases, chosen_topics
 from process import Failure, logged, output, say, sha256
 from tree import apply, below, tree_of, worktree
 
@@ -99,6 +100,9 @@ def scripts() -> Iterator[Result]:
         size = path.stat().st_size
         yield verdict(f"{path.relative_to(ROOT)}: can be read", "" if size <= LONGEST_REPORT else
                       f"it has {size} bytes: {LONGEST_REPORT} are the limit, all rows are in rows.csv")
+    for base in bases().values():
+        if machines.files(base):
+            yield verdict(f"{machines.directory(base).relative_to(ROOT)}: can be read", machines.check(base))
     yield from pages()
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Write what the runs of a base say: results/<base>/report.md, all rows beside it
-as rows.csv, the figure, and the blocks of figures in our texts.
+as rows.csv, what other machines measured as machines.md, the figure, and the blocks of
+figures in our texts.
 
 Nothing of it is edited by hand, and no run is changed.
 """
@@ -13,6 +14,7 @@ import sys
 from pathlib import Path
 
 import figures
+import machines
 import plot
 from command import arguments, run
 from fetch import repository
@@ -22,6 +24,7 @@ from model import ROOT, Base, Topic
 from process import say
 from stats import CANNOT_TELL, WORSE, narrow
 from suite.table import section as table_of_suites
+from tree import apply, code_of
 
 from runs import AGAIN, EVIDENCE, TIMED, Figures, change, newest_suites, read_json, verdict
 
@@ -131,6 +134,8 @@ def write(out: Path, base: Base, known: list[tuple[Topic, Figures]]) -> None:
         lines += ["![series / base](figure.svg)", ""]
     for topic, own in known:
         lines += topic_section(topic, own)
+    if machines.files(base):
+        lines += ["## Other machines", "", "[machines.md](machines.md) has what they measured.", ""]
     suites = newest_suites(base)
     if suites:
         lines += table_of_suites(read_json(suites / "suites.json"))
@@ -140,18 +145,27 @@ def write(out: Path, base: Base, known: list[tuple[Topic, Figures]]) -> None:
 
 def main() -> None:
     """Write the report of one base, and the blocks of the texts that speak of it."""
-    args = arguments(__doc__).parse_args()
+    parser = arguments(__doc__)
+    parser.add_argument("--add", type=Path, help="take in this file of a bundle's ./run first")
+    args = parser.parse_args()
     base = args.base
     python = tool("python")
     if Path(sys.prefix) != python.parent.parent:
         # The plots need matplotlib, which the private environment has.
         os.execv(python, [str(python), __file__, *sys.argv[1:]])
     need("source")
+    if args.add:
+        say(f"report: taken in as {machines.add(base, args.add)}")
     repo = repository(base, args.kdir)
     known = figures.load(base, repo)
     out = ROOT / "results" / base.name
     write(out, base, list(known.values()))
     say(f"report: {out / 'report.md'}")
+    others = machines.page(base, [topic for topic, _ in known.values()],
+                           {name: code_of(repo, apply(repo, base, [topic])) for name, (topic, _) in known.items()})
+    if others:
+        (out / "machines.md").write_text(others)
+        say(f"report: {out / 'machines.md'}")
     for path, text in figures.out_of_date(base, known):
         path.write_text(text)
         say(f"report: {path}")

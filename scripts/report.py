@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import figures
+import linesmodel
 import machines
 import plot
 from command import arguments, run
@@ -104,7 +105,7 @@ def topic_section(topic: Topic, own: Figures) -> list[str]:
     worse = worse_rows(own.rows)
     if worse:
         lines += ["Counts that got worse:", "", *worse, ""]
-    return lines
+    return lines + linesmodel.section(own)
 
 
 def rows_csv(known: list[tuple[Topic, Figures]]) -> str:

@@ -409,7 +409,7 @@ class Archive(KernelCase):
             ("pageguard", "pageguard", ["read"]), ("filemap", "pageguard", ["read"])])
 
     def test_packed(self):
-        """An archive is the same whoever makes it, and is not left if it is too large."""
+        """An archive is the same on each machine, and is not left if it is too large."""
         top = self.dir / "hotpaths-v0"
         put(top / "run", "#!/bin/sh\n", 0o700)
         put(top / "lib/x.py", "x\n", 0o600)

@@ -32,7 +32,7 @@ static void begin(void)
 		free(ring.page[ring.tail++ % RING]);
 }
 
-/* Whoever waits when the time is over is woken. */
+/* When the time is over, wake the threads that wait. */
 static void beside(void)
 {
 	if (!done())

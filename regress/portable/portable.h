@@ -54,7 +54,7 @@ static inline void held_up(void)
 		sched_yield();
 }
 
-/* What was copied, or who owns a number, is not what it has to be: the way is wrong. */
+/* @right, or what was copied, or the owner of a number, is wrong: so is the way. */
 static inline void must(bool right, const char *what)
 {
 	if (!right)

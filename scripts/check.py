@@ -37,6 +37,7 @@ import harness
 import knockout
 import lint
 import litmus
+import machines
 import memo
 import qemu
 import suites
@@ -365,6 +366,11 @@ def measured(base: Base, repo: Path) -> Iterator[Result]:
         yield Result(name, PASSED)
     else:
         yield Result(name, SKIPPED, f"{where.name} had another source: 'make suites'")
+    if machines.files(base):
+        page = ROOT / "results" / base.name / "machines.md"
+        same = page.exists() and page.read_text() == machines.page(base, repo, [topic for topic, _ in known.values()])
+        yield Result(f"results/{base.name}: machines.md has what the files have", PASSED if same else FAILED,
+                     "" if same else f"run 'make report BASE={base.name}'")
     wrong = figures.out_of_date(base, known)
     yield Result(f"texts have the figures of {base.name}", FAILED if wrong else PASSED,
                  f"{wrong[0][0].relative_to(ROOT)} has others: run 'make report BASE={base.name}'" if wrong else "")

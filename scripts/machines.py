@@ -12,6 +12,7 @@ import laps
 import stats
 from model import ROOT, Base, Topic
 from process import Failure
+from tree import apply, code_of
 
 from runs import read_json
 
@@ -97,12 +98,13 @@ def topic_lines(found: dict, topic: Topic, codes: dict[str, str]) -> list[str]:
     return [*lines, ""]
 
 
-def page(base: Base, topics: list[Topic], codes: dict[str, str]) -> str:
-    """What they measured of @topics, as a page of Markdown; nothing where there are
-    none."""
+def page(base: Base, repo: Path, topics: list[Topic]) -> str:
+    """What they measured of @topics, whose series are applied in @repo, as a page of
+    Markdown; nothing where there are none."""
+    known = {path: read(path) for path in files(base)}
+    codes = {topic.name: code_of(repo, apply(repo, base, [topic])) for topic in topics} if known else {}
     lines = []
-    for path in files(base):
-        found = read(path)
+    for path, found in known.items():
         own = found["machine"]
         least = min((len(laps.of_cpus(found["laps"], point["cpus"])) for point in found["points"]), default=0)
         lines += [f"## {own['CPU model']}, {own['CPUs']} CPUs" + (", a virtual machine" if found["virtual"] else ""),

@@ -25,7 +25,6 @@ from model import ROOT, Base, Topic
 from process import say
 from stats import CANNOT_TELL, WORSE, narrow
 from suite.table import section as table_of_suites
-from tree import apply, code_of
 
 from runs import AGAIN, EVIDENCE, TIMED, Figures, change, newest_suites, read_json, verdict
 
@@ -162,8 +161,7 @@ def main() -> None:
     out = ROOT / "results" / base.name
     write(out, base, list(known.values()))
     say(f"report: {out / 'report.md'}")
-    others = machines.page(base, [topic for topic, _ in known.values()],
-                           {name: code_of(repo, apply(repo, base, [topic])) for name, (topic, _) in known.items()})
+    others = machines.page(base, repo, [topic for topic, _ in known.values()])
     if others:
         (out / "machines.md").write_text(others)
         say(f"report: {out / 'machines.md'}")

@@ -346,14 +346,18 @@ class Taken(KernelCase):
     def test_page(self):
         """Each machine has a table for each topic, of the series as it is, by CPUs."""
         topic = self.topic("alpha")
+        self.assertEqual(machines.page(self.base, self.kdir, [topic]), "")
         self.add()
-        text = machines.page(self.base, [topic], {"alpha": "0123"})
+        self.enterContext(mock.patch.object(machines, "apply"))
+        with mock.patch.object(machines, "code_of", return_value="0123"):
+            text = machines.page(self.base, self.kdir, [topic])
         self.assertIn("## A CPU (R) 9, 64 CPUs\n", text)
         self.assertIn("| alpha | | 1 CPU | 64 CPUs+ |\n|---|---|---|---|\n| alloc | base, op/s | 100 | 100 |\n", text)
         self.assertIn("|  | alpha | 1.50 [1.50, 1.50] | 1.50 [1.50, 1.50] |", text)
         self.assertIn("|  | alpha-tree | 0.50", text)
         self.assertIn("+ Two CPUs share a core", text)
-        self.assertIn("earlier state", machines.page(self.base, [topic], {"alpha": "89ab"}))
+        with mock.patch.object(machines, "code_of", return_value="89ab"):
+            self.assertIn("earlier state", machines.page(self.base, self.kdir, [topic]))
 
     def test_report(self):
         """'make report ADD=' takes the file in, and the report leads to the page."""

@@ -77,7 +77,7 @@ bench-host:
 bench-compare:
 	$(if $(A),$(if $(B),,$(error give two names: 'make bench-compare A=base B=patched')),$(error \
 		give two names: 'make bench-compare A=base B=patched'))
-	$(call step,comparehost) -a "$$A" -b "$$B"
+	$(call step,benchhost) -a "$$A" -b "$$B"
 
 survey:
 	$(call step,survey) $(topic) $(call given,DURATION,--duration) $(call given,COMMAND,--exec)

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Time the benchmarks of regress/ on the kernel that is booted now, and keep
-the figures under a name.
+"""Time the benchmarks of regress/ on the kernel that is booted now, and keep the
+figures under a name (--save); or compare two names (-a, -b).
 
-Run it again with the same name after each reboot: each boot is one sample.
-comparehost.py compares two names.  Root is not needed: what takes it is left
-out, which is said.
+Each boot is one sample: run it again with the same name after a reboot.  Root is
+not needed; what takes it is left out, which is said.  The boots lie in
+$XDG_DATA_HOME/hotpaths, not in the cache: a boot cannot be had again.
 """
 
 import argparse
 import importlib
+import json
 import os
+import platform
+import re
 import shlex
-import shutil
 import statistics
 import subprocess
 import tempfile
@@ -20,22 +22,24 @@ import time
 from pathlib import Path
 
 import machine
-import perf
-import saved
+import stats
 from build import REGRESS, compiler, regress_hash
 from command import arguments, at_least, run
-from locks import cache
-from measure import DIRECTORY, DURATION, Timing, json_lines
+from figures import number
+from locks import cache, write_json
+from measure import DIRECTORY, Timing, json_lines
 from model import Topic, measurable, topics
 from process import Failure, logged, output, say
+
+from runs import more_is_better
 
 # The exit status of a benchmark that says that something is not supported here.
 SKIP = 4
 # Seconds that a run may take more than it is timed for: files are written, and
 # memory fills up, before.
 PATIENCE = 300
-# The load, in running tasks for each CPU, at which a machine is not idle.
-BUSY = 0.2
+# What the boots of a run have in common, and may not differ in between two runs.
+ONE_KERNEL, COMPARABLE = ("machine", "settings", "kernel"), ("machine", "settings")
 
 
 def seconds(text: str) -> float:
@@ -49,28 +53,42 @@ def seconds(text: str) -> float:
     return value
 
 
+def home() -> Path:
+    """$XDG_DATA_HOME/hotpaths."""
+    return Path(os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")) / "hotpaths"
+
+
+def boots(name: str) -> list[dict]:
+    """The boots that are kept as @name, the oldest first; Failure for what is no name,
+    or no boot."""
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._+-]*", name):
+        raise Failure(f"'{name}' cannot be the name of a run: use letters, digits, dots and dashes")
+    found = []
+    for path in (home() / "host" / name).glob("boot-*.json"):
+        try:
+            found.append(json.loads(path.read_text()))
+        except ValueError as err:
+            raise Failure(f"cannot read {path} ({err}): remove it, and boot that kernel once more") from err
+    return sorted(found, key=lambda boot: boot["date"])
+
+
+def differences(one: dict, other: dict, keys: tuple[str, ...]) -> str:
+    """What the boots @one and @other differ in below @keys, with both values; empty
+    where they do not."""
+    return "; ".join(f"{name}: '{one[key].get(name)}' and '{other[key].get(name)}'" for key in keys
+                     for name in one[key] | other[key] if one[key].get(name) != other[key].get(name))
+
+
 def programs(timings: list[Timing]) -> Path:
-    """The benchmarks of @timings, built where they are not there yet: a
-    directory with <topic>/<program>.  All boots and kernels run the same ones,
-    so they lie with the saved runs, not in the cache.  They are built with this
-    machine's own headers, and linked statically."""
-    for name in ("gcc", "make"):
-        if not shutil.which(name):
-            raise Failure(f"there is no {name} to build the benchmarks with: install gcc, make and the C library's "
-                          "development files")
-    out = saved.home() / "programs" / regress_hash()[:16]
+    """The directory with the benchmarks of @timings, built with this machine's own
+    headers where they are not there: all boots and kernels run the same ones."""
+    out = home() / "programs" / regress_hash()[:16]
     wanted = sorted({timing.program for timing in timings if not (out / timing.program).exists()})
     if wanted:
         log = cache() / "log" / "build-host.log"
         say(f"build: {', '.join(wanted)} (log: {log})")
-        partial = out.with_name(f"{out.name}.{os.getpid()}.part")
-        shutil.rmtree(partial, ignore_errors=True)
         logged("building the benchmarks", ["make", "-s", "-C", REGRESS, "TREE=/", "HEADERS=/usr/include",
-                                           f"OUT={partial}", *(partial / name for name in wanted)], log)
-        for name in wanted:
-            (out / name).parent.mkdir(parents=True, exist_ok=True)
-            (partial / name).rename(out / name)
-        shutil.rmtree(partial)
+                                           f"OUT={out}", *(out / name for name in wanted)], log)
     return out
 
 
@@ -92,27 +110,14 @@ def result(argv: list[str], cwd: Path, duration: float) -> tuple[dict | None, st
     return found[0], ""
 
 
-def filesystem(directory: Path) -> str:
-    """The type of the file system that @directory is on."""
-    return output("findmnt", "-n", "-o", "FSTYPE", "-T", directory, check=False) or machine.UNKNOWN
-
-
-def condition(case: str, words: str, kind: str) -> str:
-    """The condition @words of a row of @case, and on what @kind of file system
-    if it uses one."""
-    return f"{words}, {kind}" if DIRECTORY in case else words
-
-
-def measured(chosen: dict[str, Timing], programs_in: Path, cwd: Path, duration: float, rounds: int,
-             counted: perf.Perf) -> dict[str, list[dict]]:
-    """All cases of all topics, one after the other, @rounds times, and then
-    beside perf: 'rows' with the median of the rounds and their values; 'waits'
-    for locks; 'skipped' with the reasons."""
-    kind = filesystem(cwd)
+def measured(chosen: dict[str, Timing], programs_in: Path, cwd: Path, duration: float,
+             rounds: int) -> tuple[list[dict], dict[tuple[str, str], int]]:
+    """All cases of all topics, one after the other, @rounds times: the rows, with the
+    median of the rounds, and how many cases of a topic were left out for what reason."""
+    system = output("findmnt", "-n", "-o", "FSTYPE", "-T", cwd, check=False) or machine.UNKNOWN
     rows: dict[tuple, dict] = {}
-    waits, skipped = [], {}
+    skipped: dict[tuple[str, str], str] = {}
     cases = [(topic, timing, case) for topic, timing in chosen.items() for case in timing.cases]
-    names: dict[tuple, str] = {}
     for turn in range(rounds):
         say(f"bench-host: round {turn + 1} of {rounds}, {len(cases) - len(skipped)} runs of {duration:g} s")
         for topic, timing, case in cases:
@@ -123,38 +128,69 @@ def measured(chosen: dict[str, Timing], programs_in: Path, cwd: Path, duration: 
                 skipped[topic, case] = why
                 continue
             for one in timing.rows([found]):
-                words = condition(case, one["condition"], kind)
-                whole = rows.setdefault((topic, one["metric"], words), {
-                    "topic": topic, **one, "condition": words, "rounds": []})
-                whole["rounds"].append(one["value"])
-                names[topic, case] = words
-    for row in rows.values():
-        row["value"] = statistics.median(row["rounds"])
-    beside = []
-    if counted.events or counted.locks or counted.lines:
-        say(f"bench-host: the same beside perf, {len(names)} runs each")
-        for topic, timing, case in cases:
-            if (topic, case) in names:
-                found, longest = perf.beside(counted, timing.argv(case, programs_in, duration, cwd),
-                                             timing.operations, cwd, duration)
-                where = {"topic": topic, "condition": names[topic, case]}
-                beside += [{**where, "metric": metric, "unit": unit, "evidence": "perf",
-                            "value": float(f"{value:.6g}")} for metric, unit, value in found]
-                waits += [{**where, **one} for one in longest]
-    return {"rows": sorted([*rows.values(), *beside], key=lambda one: list(chosen).index(one["topic"])),
-            "waits": waits,
-            "skipped": [{"topic": topic, "case": case.replace(f" --seconds {DURATION}", ""), "why": why}
-                        for (topic, case), why in skipped.items()]}
+                one["condition"] += f", {system}" if DIRECTORY in case else ""
+                rows.setdefault((topic, one["metric"], one["condition"]),
+                                {"topic": topic, **one, "rounds": []})["rounds"].append(one["value"])
+    why = [(topic, reason) for (topic, _), reason in skipped.items()]
+    return ([{**row, "value": statistics.median(row["rounds"])} for row in rows.values()],
+            {one: why.count(one) for one in why})
 
 
-def told(skipped: list[dict]) -> None:
-    """Say what was left out: each reason once, with how often."""
-    reasons: dict[tuple[str, str], int] = {}
-    for one in skipped:
-        key = (one["topic"], one["why"])
-        reasons[key] = reasons.get(key, 0) + 1
-    for (topic, why), number in reasons.items():
-        say(f"bench-host: {topic}: {number} {'run is' if number == 1 else 'runs are'} left out: {why}")
+def refuse(name: str, boot: dict) -> None:
+    """Failure where what is kept as @name is of another machine, kernel or way to
+    measure than @boot."""
+    found = [differences(known, boot, ONE_KERNEL) for known in boots(name)]
+    if any(found):
+        raise Failure(f"'{name}' has a boot that differs from this one ({max(found)}): give another name with SAVE=")
+
+
+def save(name: str, boot: dict) -> Path:
+    """Keep @boot as one of @name; the topics that the same boot was measured with
+    before stay.  Failure as refuse() has it."""
+    refuse(name, boot)
+    again = {row["topic"] for row in boot["rows"]}
+    before = [row for known in boots(name) if known["boot"] == boot["boot"] for row in known["rows"]]
+    path = home() / "host" / name / f"boot-{boot['boot']}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, boot | {"rows": [row for row in before if row["topic"] not in again] + boot["rows"]})
+    return path
+
+
+def cells(found: list[dict]) -> dict[tuple, list[float]]:
+    """The values of all boots @found by topic, metric, condition and unit."""
+    rows: dict[tuple, list[float]] = {}
+    for boot in found:
+        for row in boot["rows"]:
+            rows.setdefault((row["topic"], row["metric"], row["condition"], row["unit"]), []).append(row["value"])
+    return rows
+
+
+def compared(a: str, b: str) -> str:
+    """The runs that are kept as @a and @b, row by row, as Markdown.  Failure where one
+    is not there, or where the machine or the way to measure differs."""
+    sides = {name: boots(name) for name in (a, b)}
+    for name, found in sides.items():
+        if not found:
+            raise Failure(f"there is no run '{name}': 'make bench-host SAVE={name}' measures the kernel that is booted")
+    one, other = sides[a], sides[b]
+    wrong = differences(one[-1], other[-1], COMPARABLE)
+    if wrong:
+        raise Failure(f"something else than the kernel differs between these runs ({wrong}): measure one of them again "
+                      "on the machine of the other, set up in the same way")
+    lines = [*(f"- {name}: {found[-1]['kernel']['release']} {found[-1]['kernel']['version']}, {len(found)} boots"
+               for name, found in sides.items()), ""]
+    if one[-1]["date"] < other[0]["date"] or other[-1]["date"] < one[0]["date"]:
+        lines += ["All boots of one kernel were before those of the other: boot them by turns, or what has changed "
+                  "meanwhile is in the ratio.", ""]
+    heads = ["topic", "metric", "condition", "unit", a, b, "ratio, 95 % interval", "verdict"]
+    lines += ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    before, after = cells(one), cells(other)
+    for key in (key for key in before if key in after):
+        found = stats.two_sides(before[key], after[key], more_is_better(key[3]))
+        ratio = "n/a" if found["ratio"] is None else f"{found['ratio']:.3f}"
+        span = " [{:.3f}, {:.3f}]".format(*found["interval"]) if found["interval"] else ", no interval"
+        lines.append("| " + " | ".join([*key, *map(number, found["medians"]), ratio + span, found["verdict"]]) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def chosen_timings(named: list[Topic] | None) -> dict[str, Timing]:
@@ -166,49 +202,44 @@ def chosen_timings(named: list[Topic] | None) -> dict[str, Timing]:
 
 
 def main() -> None:
-    """Measure this boot and keep it."""
+    """Measure this boot and keep it, or compare two runs."""
     parser = arguments(__doc__, base=False, topics="some")
-    parser.add_argument("--save", required=True, help="the name that this kernel's boots are kept under")
+    parser.add_argument("--save", help="the name that this kernel's boots are kept under")
+    parser.add_argument("-a", help="a name to compare ...")
+    parser.add_argument("-b", help="... with this one")
     parser.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()),
                         help="where benchmarks make their files, on the file system that is of interest "
                              "(default: %(default)s)")
     parser.add_argument("--duration", type=seconds, default=1.0, help="seconds of each run (default: %(default)g)")
     parser.add_argument("--rounds", type=at_least(1, 1000), default=3,
                         help="how often each is run in this boot; the median counts (default: %(default)s)")
-    parser.add_argument("--no-perf", action="store_true", help="do not run anything beside perf")
     args = parser.parse_args()
-    chosen = chosen_timings(args.topic)
+    if args.a and args.b:
+        if args.a == args.b:
+            raise Failure(f"'{args.a}' is on both sides: give two names with A= and B=")
+        print(compared(args.a, args.b), end="")
+        return
+    if not args.save:
+        raise Failure("give --save with the name of this kernel, or two names to compare with -a and -b")
     if not os.access(args.dir, os.W_OK | os.X_OK):
         raise Failure(f"{args.dir} is no directory that you may write: give another one with DIR=")
-    # The benchmarks run elsewhere.
-    where = args.dir.resolve()
-    boot = {"format": saved.FORMAT, "boot": machine.boot_id(),
-            "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "machine": machine.machine(), "kernel": machine.kernel(),
+    chosen = chosen_timings(args.topic)
+    boot = {"boot": machine.text(machine.PROC / "sys/kernel/random/boot_id"),
+            "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "machine": machine.machine(),
+            "kernel": {"release": platform.release(), "version": platform.version()},
             "settings": {"seconds of each run": args.duration, "benchmarks": regress_hash()[:16],
-                         "compiler": compiler()},
-            "virtual": machine.virtual(), "load": os.getloadavg()[0], "root": os.geteuid() == 0}
-    saved.refuse(args.save, boot)
-    if boot["load"] > BUSY * (os.cpu_count() or 1):
-        say(f"bench-host: this machine is not idle, its load is {boot['load']:.1f}: what else runs is in the figures")
-    counted = perf.Perf(why=("perf was not wanted",)) if args.no_perf else perf.find()
-    for why in counted.why:
-        say(f"bench-host: {why}")
+                         "compiler": compiler()}, "load": os.getloadavg()[0], "rows": []}
+    refuse(args.save, boot)
     built = programs(list(chosen.values()))
-    with tempfile.TemporaryDirectory(prefix="hotpaths-", dir=where) as work:
-        boot |= measured(chosen, built, Path(work), args.duration, args.rounds, counted)
-    boot |= {"perf": {"events": counted.events, "lock contention": counted.locks, "c2c": counted.lines,
-                      "not there": counted.why}}
-    told(boot["skipped"])
+    with tempfile.TemporaryDirectory(prefix="hotpaths-", dir=args.dir.resolve()) as work:
+        boot["rows"], skipped = measured(chosen, built, Path(work), args.duration, args.rounds)
+    for (topic, why), count in skipped.items():
+        say(f"bench-host: {topic}: left out, {count} times: {why}")
     if not boot["rows"]:
         raise Failure("nothing could be measured here: see the reasons above")
-    config = machine.config()
-    if not config:
-        say("bench-host: the kernel's configuration cannot be read, so it is not kept")
-    path = saved.add(args.save, boot, config)
-    number = len(saved.boots(args.save))
-    say(f"bench-host: {len(boot['rows'])} rows are in {path}; '{args.save}' has {number} "
-        f"{'boot' if number == 1 else 'boots'} of {boot['kernel']['release']} now")
+    path = save(args.save, boot)
+    say(f"bench-host: {len(boot['rows'])} rows are in {path}; '{args.save}' has {len(boots(args.save))} boots of "
+        f"{boot['kernel']['release']}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import machine
-import saved
+from benchhost import home
 from build import REPRODUCIBLE, built, checked_out, jobs
 from command import arguments, run
 from fetch import repository
@@ -88,7 +88,7 @@ def main() -> None:
     need("source", "build", "deb")
     room_for_builds("make deb")
     repo = repository(base, args.kdir)
-    out = args.out or saved.home() / "packages" / base.name
+    out = args.out or home() / "packages" / base.name
     series = "-".join(topic.name for topic in topics)
     made = [package(repo, base, base.tag, config, "base", out),
             package(repo, base, apply(repo, base, topics), config, series, out)]

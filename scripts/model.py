@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
 
 from process import Failure
@@ -24,11 +25,6 @@ GUESTS = ("arm64", "um", "um-time")
 # What series.toml says of a topic as a whole, and may say otherwise of a base.
 PER_BASE = ("kselftest", "selftests", "neighbours", "native", "emulated", "frames", "guests", "compared", "instead",
             "steps", "beside", "timed")
-
-# How far a series is for a base.  Where the base has all of it, none is kept.
-UPSTREAM = "upstream"
-
-STATUS = ("complete", "in work", UPSTREAM)
 
 # The rows of the table that a cover letter shows.
 MOST_ROWS = 12
@@ -76,10 +72,9 @@ class Merged:
 
 @dataclass(frozen=True)
 class State:
-    """What one series.toml says of one base: how far the series is, what the
-    base has of it, and those keys of PER_BASE that are not the topic's."""
+    """What one series.toml says of one base: what the base has of the topic from
+    upstream, and those keys of PER_BASE that are not the topic's."""
 
-    status: str
     merged: tuple[Merged, ...]
     own: dict
 
@@ -192,17 +187,13 @@ class Topic:
         """What @base has of the topic from upstream."""
         return self.base[base.name].merged if base.name in self.base else ()
 
-    def upstream(self, base: Base) -> bool:
-        """Whether @base has all of the topic, so that no series is kept."""
-        return base.name in self.base and self.base[base.name].status == UPSTREAM
-
     def absent(self, base: Base) -> str:
         """Why there is no series for @base, in words that follow a colon, or
         nothing where there is one."""
-        if self.upstream(base):
-            return f"{base.tag} has it from upstream, {listed(self.merged(base))}, so use that release as it is"
         if self.patches(base):
             return ""
+        if self.merged(base):
+            return f"{base.tag} has it from upstream, {listed(self.merged(base))}, so use that release as it is"
         kept = [f"BASE={other.name}" for other in bases().values() if self.patches(other)]
         return f"patches/{self.name}/{base.name} has no patches, " + (
             f"give {' or '.join(kept)}" if kept else f"begin with 'make tree TOPIC={self.name} BASE={base.name}'")
@@ -216,9 +207,15 @@ def listed(merged: tuple[Merged, ...]) -> str:
 def read_toml(path: Path) -> dict:
     """What the TOML file @path says; Failure where it cannot be read."""
     try:
-        return tomllib.loads(path.read_text())
+        return parsed(path, path.stat().st_mtime_ns, path.stat().st_size)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
         raise Failure(f"cannot read {path} ({err}): fix it") from err
+
+
+@cache
+def parsed(path: Path, _time: int, _size: int) -> dict:
+    """What the TOML file @path said when it was last changed: it is asked often."""
+    return tomllib.loads(path.read_text())
 
 
 def bases() -> dict[str, Base]:
@@ -272,18 +269,15 @@ def plain(row: dict) -> dict:
 
 def state(where: str, row: dict) -> State:
     """The State that the table @row of a series.toml is, called @where."""
-    expect(where, row, {"status", "merged"}, set(PER_BASE))
-    if row["status"] not in STATUS:
-        raise Failure(f"{where} has the status '{row['status']}': there are {', '.join(STATUS)}")
-    if not isinstance(row["merged"], list) or not all(isinstance(merged, dict) for merged in row["merged"]):
+    expect(where, row, set(), {"merged", *PER_BASE})
+    merged = row.get("merged", [])
+    if not isinstance(merged, list) or not all(isinstance(part, dict) for part in merged):
         raise Failure(f"{where} has a 'merged' that is no list of tables: see the other topics")
-    for merged in row["merged"]:
-        expect(f"{where}, merged,", merged, {"what", "release", "commit"})
-        if not re.fullmatch(r"|[0-9a-f]{12,40}", merged["commit"]):
-            raise Failure(f"{where} has the commit '{merged['commit']}': give 12 hex digits or more, or '' if unknown")
-    if row["status"] == UPSTREAM and not row["merged"]:
-        raise Failure(f"{where} is '{UPSTREAM}' with nothing merged: say what and since which release")
-    return State(row["status"], tuple(Merged(**merged) for merged in row["merged"]),
+    for part in merged:
+        expect(f"{where}, merged,", part, {"what", "release", "commit"})
+        if not re.fullmatch(r"|[0-9a-f]{12,40}", part["commit"]):
+            raise Failure(f"{where} has the commit '{part['commit']}': give 12 hex digits or more, or '' if unknown")
+    return State(tuple(Merged(**part) for part in merged),
                  plain({key: value for key, value in row.items() if key in PER_BASE}))
 
 
@@ -320,11 +314,11 @@ def read_topic(path: Path) -> Topic:
     row = read_toml(path)
     keys = {key.name for key in fields(Topic)} - {"name"}
     needed = {key.name for key in fields(Topic) if key.default is MISSING and key.default_factory is MISSING}
-    expect(str(path), row, needed - {"name"} | {"base"}, keys)
+    expect(str(path), row, needed - {"name"}, keys)
     shown = {"row": shown_rows(str(path), row.get("row", []))}
     if "panel" in row:
         shown["panel"] = figure_panel(str(path), row["panel"])
-    states = {name: state(f"{path}, base {name},", table) for name, table in row["base"].items()}
+    states = {name: state(f"{path}, base {name},", table) for name, table in row.get("base", {}).items()}
     found = Topic(name=path.parent.name, **{**plain(row), **shown, "base": states})
     known = bases()
     forms = [found, *(replace(found, **state.own) for state in found.base.values())]
@@ -365,10 +359,9 @@ def find_topic(name: str) -> Topic:
 
 def need_series(topic: Topic, base: Base, new: bool = False) -> Topic:
     """@topic as it is on @base; Failure, saying why, where there is no series of
-    it for @base, or if @new, where none can be begun since the base has all of
-    it."""
+    it for @base, which is none if a @new one is to be begun."""
     why = topic.absent(base)
-    if why and (topic.upstream(base) or not new):
+    if why and not new:
         raise Failure(f"topic '{topic.name}' has no series for {base.name}: {why}")
     return topic.for_base(base)
 

@@ -60,7 +60,6 @@ SERIES = """summary = "A fake series"
 kselftest = "{name}"
 
 [base."v0"]
-status = "{status}"
 merged = [{merged}]
 """
 # What a base has from upstream, as series.toml has it.
@@ -191,11 +190,11 @@ class KernelCase(Case):
             fetch.store(self.kdir, self.base, repo)
         return repo
 
-    def topic(self, name: str, merged: str = "", status: str = "complete", more: str = "") -> model.Topic:
+    def topic(self, name: str, merged: str = "", more: str = "") -> model.Topic:
         """A topic of the temporary checkout, without patches yet; @more is
         added to its series.toml."""
         put(self.root / "patches" / name / "series.toml",
-            SERIES.format(name=name, merged=merged, status=status) + more)
+            SERIES.format(name=name, merged=merged) + more)
         return model.find_topic(name)
 
     def series(self, name: str, *edits: tuple[str, str, str], start: str = "HEAD") -> model.Topic:

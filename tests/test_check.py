@@ -30,7 +30,7 @@ class Check(KernelCase):
         self.other = model.find_base("v1")
         self.asked, self.guests = [], PASSED
         for name in ("alpha", "beta"):
-            self.topic(name, more=f'native = ["{name}:one"]\n[base."v1"]\nstatus = "complete"\nmerged = []\n'
+            self.topic(name, more=f'native = ["{name}:one"]\n[base."v1"]\n'
                                   f'neighbours = ["of {name}"]\n')
 
         def step(name):

@@ -37,24 +37,50 @@ RACES = {
 # Of a race that it saw one side of, KCSAN names a place in one function.
 RACE = re.compile(r"KCSAN: data-race in (?:(\S+) / (\S+)|(\S+)\+0x)")
 
+# Reports of arch/um itself, as on 7.3.4: the pattern of the first line, of a line that
+# comes before it or within the BLOCK lines behind it, and the reason.
+BLOCK = 80
+CLONE_FAILED = r"start_userspace : (?:mmap|socketpair|clone) failed, errno = (?P<errno>\d+)"
+KNOWN = (
+    (r"suspicious RCU usage", "behind", r"\bflush_tlb_mm\+0x",
+     "flush_tlb_mm() walks the VMAs of an mm whose lock is not held"),
+    (r"KASAN: .* in (?:__list_\w+|init_new_context|destroy_context|mm_sigchld_irq)\b|list_(?:add|del) corruption",
+     "before", CLONE_FAILED, "an mm whose process could not be started is freed, but stays on mm_list"),
+)
+# What a failure of CLONE_FAILED says of the host.
+SHORT_OF = {"11": "start one more process", "12": "give it more memory", "24": "open one more file"}
 
-def known_race(line: str) -> bool:
-    """Whether @line of a kernel log is KCSAN's report of one of RACES."""
-    found = RACE.search(line)
-    return found is not None and tuple(sorted(filter(None, found.groups()))) in RACES
 
+def known(lines: list[str], place: int) -> bool:
+    """Whether the report that begins at lines[@place] is a known one: a race of RACES,
+    or one of KNOWN."""
+    race = RACE.search(lines[place])
+    if race and tuple(sorted(filter(None, race.groups()))) in RACES:
+        return True
+    return any(re.search(first, lines[place]) and any(re.search(other, line) for line in (
+        lines[:place] if where == "before" else lines[place:place + BLOCK])) for first, where, other, _why in KNOWN)
+
+
+def report(lines: list[str], place: int) -> str:
+    """lines[@place] with its kind before it where it is a report of lockdep, KASAN, RCU,
+    WARN, BUG, the hung-task detector or KCSAN, but for known ones; else nothing."""
+    kind = next((kind for kind, pattern in REPORTS.items() if re.search(pattern, lines[place])), "")
+    return f"{kind}: {lines[place].strip()}" if kind and not known(lines, place) else ""
 
 
 def reports(console: str) -> list[str]:
-    """The lines of a kernel log that are reports of lockdep, KASAN, RCU, WARN,
-    BUG, the hung-task detector or KCSAN, but for known races, each with its kind
-    before it."""
-    found = []
-    for line in console.splitlines():
-        kind = next((kind for kind, pattern in REPORTS.items() if re.search(pattern, line)), None)
-        if kind and not known_race(line):
-            found.append(f"{kind}: {line.strip()}")
-    return found
+    """All that report() finds in a kernel log."""
+    lines = console.splitlines()
+    return list(filter(None, (report(lines, place) for place in range(len(lines)))))
+
+
+def short_of(console: str) -> str:
+    """What the host could not do for the guest of User-Mode Linux that left the log
+    @console, as a sentence; empty where it could do all."""
+    found = re.search(CLONE_FAILED, console)
+    return found and (f"this machine could not {SHORT_OF.get(found['errno'], 'start one more process')} for User-Mode "
+                      f"Linux (errno {found['errno']}), and what failed in the guest may come of that: end other "
+                      "programs, or raise the limits (ulimit -u, pids.max), and run it again") or ""
 
 
 def lockdep_off(run_dir: Path) -> str:

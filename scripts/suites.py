@@ -30,7 +30,7 @@ from command import arguments, run
 from fetch import repository
 from guest import boot
 from install import need
-from klog import lockdep_off, reports
+from klog import lockdep_off, report
 from ktap import FAILED, PASSED, SKIPPED, Result, count, shown
 from locks import cache, room_for_builds
 from model import ROOT, Base, chosen_topics
@@ -113,15 +113,13 @@ def script(suite: Suite, programs: list[Program], image: Kernel, slower: int) ->
 def first_report(console: str) -> tuple[str, str]:
     """The program that ran when the kernel first reported something in its log
     @console, and that report; empty where there is none."""
-    runs = ""
-    for line in console.splitlines():
-        begun = BEGINS.search(line)
+    runs, lines = "", console.splitlines()
+    for place, line in enumerate(lines):
+        begun, found = BEGINS.search(line), report(lines, place)
         if begun:
             runs = begun[1]
-        else:
-            found = reports(line)
-            if found:
-                return runs, found[0]
+        elif found:
+            return runs, found
     return "", ""
 
 

@@ -61,6 +61,18 @@ INNOCENT = """\
 """
 
 
+FLUSH = """\
+[    6.1] =============================
+[    6.1] WARNING: suspicious RCU usage
+[    6.1] -----------------------------
+[    6.1] lib/maple_tree.c:810 suspicious rcu_dereference_check() usage!
+[    6.1] Call Trace:
+[    6.1]  flush_tlb_mm+0x5b/0xc0
+"""
+CLONE_FAILED = "[    6.0] start_userspace : clone failed, errno = 11\n"
+MM_LIST = "[    6.2] BUG: KASAN: slab-use-after-free in __list_add_valid_or_report+0x1f/0x5c\n"
+
+
 class Reports(Case):
     """klog.reports()."""
 
@@ -83,6 +95,16 @@ class Reports(Case):
     def test_races(self):
         """The functions of known races are in the order that they are looked up in."""
         self.assertEqual([tuple(sorted(pair)) for pair in klog.RACES], list(klog.RACES))
+
+    def test_arch_um(self):
+        """A known report of arch/um is none, and only with what tells it from others;
+        what the machine was short of is told."""
+        self.assertEqual(klog.reports(INNOCENT + FLUSH + CLONE_FAILED + MM_LIST), [])
+        for text in (FLUSH.replace("flush_tlb_mm", "unmap_vmas"), MM_LIST,
+                     FLUSH.replace("suspicious RCU usage", "bad unlock balance")):
+            self.assertTrue(klog.reports(text)[0].startswith(("lockdep", "kasan")), text)
+        self.assertIn("could not start one more process", klog.short_of(INNOCENT + CLONE_FAILED))
+        self.assertEqual(klog.short_of(INNOCENT), "")
 
     def test_kind_before_the_line(self):
         """The kind says what to look for."""

@@ -78,6 +78,12 @@ class Watch(Case):
                             "sleep 1; echo cache_sync_ra >&2; echo 3 > status")
         self.assertEqual((ran.status, ran.reports()), (3, []))
 
+    def test_known_report(self):
+        """A report ends no guest whose rest says that it is a known one."""
+        ran, _ = self.watch("echo began > output.log; echo WARNING: suspicious RCU usage >&2; sleep 0.2; "
+                            "echo ' flush_tlb_mm+0x5b/0xc0' >&2; sleep 1; echo 3 > status")
+        self.assertEqual((ran.status, ran.reports()), (3, []))
+
     def test_report_at_boot(self):
         """A guest that is ended before its script began has failed as such."""
         with self.assertRaises(watch.BootFailed):

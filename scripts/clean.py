@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Remove what can be made again from the cache: builds, kernels, suites, guest
-runs, logs, remembered results and counts, and the steps' own worktrees.
+"""Say what the cache has and how much it is, and remove what can be made again.
 Downloads, the kernel repositories and the trees that series are edited in stay;
 --all removes those too, unless a tree has work that was not exported."""
 
@@ -15,8 +14,41 @@ from locks import cache
 from model import topics
 from process import Failure, output, say
 
-REBUILT = ("bench", "build", "ccache", "herd", "kernel", "kselftest", "plugin", "run", "log", "memo", "suite",
-           "kvm.json", "unpack.part", "kdir.part")
+# What can be made again, and what that takes.
+REBUILT = {
+    "build": "kernels compile from the beginning, 8 to 10 minutes each",
+    "ccache": "what was compiled before is compiled again",
+    "kernel": "kernels are linked again",
+    "kselftest": "tests are built again",
+    "suite": "other people's suites are built again",
+    "memo": "make check does all its work again, 24 minutes",
+    "bench": "an interrupted make bench begins again",
+    "run": "logs of guests, and what was measured in them, are gone",
+    "log": "logs of builds are gone",
+    "herd": "herd7 is downloaded again", "plugin": "plugins of QEMU are compiled again",
+    "kvm.json": "KVM is tried again", "unpack.part": "nothing", "kdir.part": "nothing",
+}
+# What stays, and what it would take.
+KEPT = {"download": "sources are downloaded again", "git": "sources are imported again, 2 minutes each",
+        "venv": "Python tools are downloaded again"}
+
+
+def megabytes(*paths: Path) -> int:
+    """What @paths take on the disk, in MiB."""
+    there = [path for path in paths if path.exists()]
+    return sum(int(line.split()[0]) for line in output("du", "-sm", *there).splitlines()) if there else 0
+
+
+def told(root: Path, own: list[Path], edited: list[Path]) -> list[str]:
+    """A line for each part of the cache @root: how much it is, and what it takes to have
+    it again; @own: the worktrees of the steps; @edited: those of series."""
+    rows = [(megabytes(root / name), f"{name}: {words}") for name, words in REBUILT.items()]
+    rows.append((megabytes(*own), "tree: worktrees are checked out again"))
+    lines = [f"{size:8} MB  {words}" for size, words in sorted(rows, reverse=True) if size]
+    kept = [(megabytes(root / name), f"{name}: {words}") for name, words in KEPT.items()]
+    kept.append((megabytes(*edited), "tree: trees that series are edited in"))
+    return ["Can be made again:", *lines, f"{sum(size for size, _ in rows):8} MB  in all", "Stays without ALL=1:",
+            *(f"{size:8} MB  {words}" for size, words in kept if size)]
 
 
 def unexported(tree: Path) -> bool:
@@ -41,11 +73,16 @@ def main() -> None:
     """Clean the cache."""
     parser = arguments(__doc__, base=False)
     parser.add_argument("--all", action="store_true", help="remove the whole cache, exported trees included")
+    parser.add_argument("--list", action="store_true", help="remove nothing")
     args = parser.parse_args()
     root = cache()
+    edited = [path for path in root.glob("tree/*/*") if path.name in topics()]
+    own = [path for path in root.glob("tree/*/*") if path not in edited]
+    print("\n".join(told(root, own, edited)))
+    if args.list:
+        return
     with ExitStack() as held:
         alone(root, held)
-        edited = [path for path in root.glob("tree/*/*") if path.name in topics()]
         if args.all:
             left = [path for path in edited if unexported(path)]
             if left:
@@ -54,8 +91,7 @@ def main() -> None:
                               "directory yourself")
             gone = [root]
         else:
-            gone = [root / name for name in REBUILT]
-            gone += [path for path in root.glob("tree/*/*") if path not in edited]
+            gone = [*(root / name for name in REBUILT), *own]
         for path in gone:
             if path.is_dir():
                 shutil.rmtree(path)

@@ -39,6 +39,14 @@ class Clean(KernelCase):
         self.assertEqual(sorted(path.name for path in self.cache.iterdir()), ["download", "git", "lock", "tree"])
         self.assertEqual([path.name for path in self.cache.glob("tree/*/*")], ["alpha"])
 
+    def test_list(self):
+        """What there is and how much it is can be asked for, also while another run
+        has the cache; nothing goes."""
+        with locks.lock("v0-build"), mock.patch.object(clean, "megabytes", lambda *paths: len(paths)):
+            self.clean("--list")
+        self.assertIn("       1 MB  kernel: kernels are linked again", self.said.getvalue())
+        self.assertTrue((self.cache / "kernel/0123/bzImage").exists())
+
     def test_all(self):
         """Everything goes, if the edited trees have nothing of their own."""
         self.clean("--all")

@@ -379,7 +379,7 @@ def main() -> None:
     parser.add_argument("--config", default="bench", choices=(*CONFIGS, *GUESTS), help="default: %(default)s")
     args = parser.parse_args()
     topic = need_series(args.topic, args.base) if args.topic else None
-    need("source", "build")
+    need("source", "build", *(["ports"] if args.config == "arm64" else []))
     repo = repository(args.base, args.kdir)
     revision, label = (apply(repo, args.base, [topic]), topic.name) if topic else (args.base.tag, "baseline")
     say(f"build: {kernel(repo, args.base, revision, args.config, label).path}")

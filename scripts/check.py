@@ -1,31 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Prove the repository, before each commit or as a whole.
-
-`make check` is what an engineer runs before a commit, of the reference base:
-the tooling's own tests; the series apply, each alone and all of them one on the
-other, on every base, and the patches beside them; lint; the tests under User-Mode
-Linux with lockdep and KASAN, and a short list of other people's; a short list of
-ours in QEMU, on x86-64 with both; touched objects of the final tree.  What takes
-long and passed is remembered by what it was made from.  Of a topic that another
-replaces, the series applies, and lint; its guests are booted by `make check-full`.
-
-`make check-full` (--full) adds, on every base: each patch's objects, litmus
-tests, all tests on the trace and the debug kernel and on arm64, the tracing
-tools, the boot of a package of make deb, other people's suites on both sides,
-parts left out, other configurations and architectures.
+"""Prove the repository, before each commit (`make check`) or as a whole (`make
+check-full`, --full): Documentation/checking.rst says what each step does.
 
 The log of each guest is a check of its own: a report of lockdep, KASAN, RCU,
 WARN, BUG or the hung-task detector in it is a failure.  So is a run that shows
 no guest, neither booted nor remembered.
 """
 
+import hashlib
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -41,17 +30,18 @@ import machines
 import memo
 import qemu
 import suites
-from build import ARM64, UM, Kernel, arch, cached, kernel, kernel_path
+from build import ARM64, UM, Kernel, arch, cached, kernel, kernel_path, regress_hash
 from command import arguments, at_least, run
 from fetch import repository, unpack
 from guest import SWAP, boot, prepare
-from install import PACKAGES, need, tool
-from klog import lockdep_off
+from install import ask, tool
+from klog import lockdep_off, short_of
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, shown
-from locks import room_for_builds
-from model import GUESTS, ROOT, Base, Topic, bases, chosen_topics, replaced, topics
+from locks import cache, room_for_builds
+from model import GUESTS, KCONFIG, ROOT, Base, Topic, bases, chosen_topics, replaced, topics
 from process import Failure, say, sha256
 from qemu import accelerator
+from steps import Budget, Step, carry_out
 from tree import apply, variant, variants, with_benchmark
 from watch import run_directory
 
@@ -74,6 +64,8 @@ SUITE_MINUTES, SUITES_MINUTES = 5, 120
 QUICK_CONFIGS = ("x86", "arm64")
 # How many of the slowest tests are listed in the end.
 SLOWEST = 10
+# The groups of packages that it takes to build and boot.
+BOOTS = ("source", "build", "guest", "tests")
 
 # The runner opens /dev/stdout again for each test: give it a pipe.  Each line
 # gets the time at which it came.
@@ -89,44 +81,39 @@ TOOLS = "bash trace/check.sh > ktap 2>&1\n"
 
 
 @dataclass(frozen=True)
-class Budget:
-    """The @minutes that a run may take from @begin on, a time.monotonic();
-    None: as many as it needs."""
-
-    minutes: int | None = None
-    begin: float = field(default_factory=lambda: time.monotonic())
-
-    @property
-    def used(self) -> float:
-        """The minutes that are over."""
-        return (time.monotonic() - self.begin) / 60
-
-    def refusal(self, needed: int) -> str:
-        """Why nothing is begun that takes @needed minutes; empty where they
-        are there."""
-        if self.minutes is None or self.used + needed <= self.minutes:
-            return ""
-        return (f"it takes some {needed} minutes, and {max(self.minutes - self.used, 0):.0f} of {self.minutes} are "
-                "left: run it without MINUTES=")
-
-    def patience(self) -> float:
-        """The seconds that a guest may take."""
-        if self.minutes is None:
-            return GUEST_PATIENCE
-        return min(GUEST_PATIENCE, max(self.minutes - self.used, 0) * 60)
-
-
-@dataclass(frozen=True)
 class Run:
     """What all checks of one run need to know: the accelerator of guests,
-    whether to do again what is remembered, the time, the name of the base that
-    it is about, the user's own tree of that."""
+    whether to do again what is remembered, the time."""
 
     accel: str
     fresh: bool
     budget: Budget
-    about: str = ""
-    kdir: str | None = None
+
+
+class Subject:
+    """A base that a run checks: @kdir is the user's own tree of it, @before comes before
+    each result's name; @applies: whether its series were seen to apply."""
+
+    def __init__(self, base: Base, kdir: str | None, before: str):
+        self.base, self.kdir, self.before, self.applies = base, kdir, before, False
+        self.chosen, self.apart = chosen_topics(None, base), replaced(base)
+
+    @cached_property
+    def repo(self) -> Path:
+        """The repository that has it."""
+        return repository(self.base, self.kdir)
+
+    @cached_property
+    def inputs(self) -> str:
+        """What most results follow from, as hex digits: patches, tests, configurations."""
+        paths = [*sorted((ROOT / "patches").glob(f"**/{self.base.name}/*.patch")), *sorted(KCONFIG.rglob("*.config"))]
+        return hashlib.sha256(" ".join([*map(sha256, paths), regress_hash()]).encode()).hexdigest()[:16]
+
+    def step(self, name: str, work: Callable[[], Iterator[Result]], needs: tuple[str, ...], minutes: float) -> Step:
+        """The step that does @work where the series apply."""
+        name = f"{self.before}{name}"
+        left_out = [Result(name, SKIPPED, "the series do not apply")]
+        return Step(name, lambda: work() if self.applies else left_out, needs, minutes, self.inputs)
 
 
 def tooling() -> list[Result]:
@@ -157,7 +144,7 @@ def booted(image: Kernel, tests: Path, name: str, script: str, what: Run, round_
     emulated = image.config not in GUESTS
     try:
         ran = boot(image, tests, "check-" + name.replace(":", "").replace(" ", "-"), script, name,
-                   memory="2G" if emulated else "", timeout=what.budget.patience(),
+                   memory="2G" if emulated else "", timeout=what.budget.patience(GUEST_PATIENCE),
                    accel=accelerator(what.accel, image) if emulated else "", round_robin=round_robin)
     except Failure as err:
         yield Result("guest", FAILED, str(err))
@@ -169,6 +156,9 @@ def booted(image: Kernel, tests: Path, name: str, script: str, what: Run, round_
     yield Result("the kernel's log", FAILED if found or off else PASSED, "\n".join([*found[:10], off][:10]).strip())
     if found or off or any(result.verdict == FAILED for result in results):
         say(f"check: what the guest printed is in {ran.path}")
+        short = short_of(ran.console.read_text(errors="replace"))
+        if short:
+            yield Result("the host", FAILED, short)
 
 
 def emulator(image: Kernel) -> str:
@@ -180,20 +170,19 @@ def emulator(image: Kernel) -> str:
     return " ".join([qemu.version(system), *init])
 
 
-def guest(image: Kernel, tests: Path, name: str, script: str, what: Run, round_robin: bool = False) -> list[Result]:
+def guest(image: Kernel, tests: Path, name: str, script: str, what: Run, round_robin: bool = False) -> Iterator[Result]:
     """The results of booted(), each with @name before it, or those that are
     remembered of the same kernel, tests, script and emulator."""
     trace = [path.read_text() for pattern in ("survey.py", "survey/*.bt", "trace/*")
              for path in sorted((ROOT / "scripts").glob(pattern))] if script == TOOLS else []
     inputs = [str(RULES), image.path.name, tests.name, script, what.accel, emulator(image), str(round_robin), *trace]
-    return shown(replace(result, name=f"{name}: {result.name}")
-                 for result in memo.results(name, inputs, lambda: booted(image, tests, name, script, what, round_robin),
-                                         what.fresh))
+    for result in memo.results(name, inputs, lambda: booted(image, tests, name, script, what, round_robin), what.fresh):
+        yield replace(result, name=f"{name}: {result.name}")
 
 
 def kselftest_guest(base: Base, repo: Path, revision: str, config: str, chosen: list[Topic], label: str,
                     what: Run, only: tuple[str, ...] = (), neighbours: bool = False, tools: bool = False,
-                    before: str = "") -> list[Result]:
+                    before: str = "") -> Iterator[Result]:
     """The tests of the topics @chosen, and if @neighbours, of the kernel's own
     that exercise the same code, or those of them that @only names as the runner
     does, on the kernel of @revision with configuration @config, and if @tools,
@@ -203,23 +192,24 @@ def kselftest_guest(base: Base, repo: Path, revision: str, config: str, chosen: 
     needed = GUEST_MINUTES + (0 if cached(repo, base, revision, config) else BUILD_MINUTES)
     refusal = what.budget.refusal(needed)
     if refusal:
-        return shown([Result(name, SKIPPED, refusal)])
-    say(f"check: {name}")
+        yield Result(name, SKIPPED, refusal)
+        return
     try:
         image, tests = prepare(repo, base, revision, config, chosen, label, neighbours)
     except Failure as err:
-        return shown([Result(f"{name}: build", FAILED, str(err))])
+        yield Result(f"{name}: build", FAILED, str(err))
+        return
     missing = sorted(set(only) - set((tests / "kselftest-list.txt").read_text().split())) if only else []
     if missing:
-        return shown([Result(name, FAILED, f"there is no test {missing[0]}: fix the topic's lists of tests")])
+        yield Result(name, FAILED, f"there is no test {missing[0]}: fix the topic's lists of tests")
+        return
     script = SWAP if config != UM.name else ""
     script += NO_SMOKE_TESTS if config == "debug" else ""
     if only:
         script += "printf '%s\\n' " + " ".join(only) + " > kselftest/kselftest-list.txt\n"
-    results = guest(image, tests, name, script + KSELFTESTS, what)
+    yield from guest(image, tests, name, script + KSELFTESTS, what)
     if tools:
-        results += guest(image, tests, f"{before}tools", TOOLS, what, round_robin=True)
-    return results
+        yield from guest(image, tests, f"{before}tools", TOOLS, what, round_robin=True)
 
 
 def listed(chosen: list[Topic], which: str) -> tuple[str, ...]:
@@ -228,66 +218,27 @@ def listed(chosen: list[Topic], which: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for topic in chosen for name in getattr(topic, which)))
 
 
-def quick_guests(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str = "") -> Iterator[Result]:
-    """The tests that prove a change: under User-Mode Linux, natively, and a
-    short list in QEMU of what that lacks; or all of them there, where the base
-    has no User-Mode Linux for it.  @before comes before each result's name."""
-    revision = apply(repo, base, chosen)
-    native, emulated = listed(chosen, "native"), listed(chosen, "emulated")
-    wanted = {UM.name: native, "check": emulated} if base.uml else {"check": tuple(dict.fromkeys(emulated + native))}
-    for config, only in wanted.items():
-        if only:
-            yield from kselftest_guest(base, repo, revision, config, chosen, "patched", what, only, neighbours=True,
-                                       before=before)
-
-
-def all_guests(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str) -> Iterator[Result]:
-    """The kselftests of @chosen on the trace and the debug kernel with all of
-    their series, and on the former those of the kernel that exercise the same
-    code: KASAN makes these slow.  On other architectures, a topic's kselftests
-    run with its own series alone."""
-    revision = apply(repo, base, chosen)
-    yield from kselftest_guest(base, repo, revision, "trace", chosen, "patched", what, neighbours=True, tools=True,
-                               before=before)
-    yield from kselftest_guest(base, repo, revision, "debug", chosen, "patched", what, before=before)
-    for topic in chosen:
-        for config in topic.guests:
-            yield from kselftest_guest(base, repo, apply(repo, base, [topic]), config, [topic], topic.name,
-                                       what, before=before)
-
-
 def quick_suites(base: Base, repo: Path, chosen: list[Topic], what: Run) -> Iterator[Result]:
     """The short list of other people's suites under User-Mode Linux, with the
-    kernel that quick_guests() has built."""
+    kernel that the tests ran on."""
     revision = apply(repo, base, chosen)
     image = cached(repo, base, revision, UM.name) if base.uml else None
     if image:
-        yield from shown(suites.short(base, repo, revision, image,
-                                      suites.Options(what.accel, what.fresh, what.budget.patience()),
-                                      what.budget.refusal(SUITE_MINUTES)))
+        yield from suites.short(base, repo, revision, image,
+                                suites.Options(what.accel, what.fresh, what.budget.patience(GUEST_PATIENCE)),
+                                what.budget.refusal(SUITE_MINUTES))
 
 
 def all_suites(base: Base, repo: Path, what: Run, before: str) -> Iterator[Result]:
-    """All suites on the kernel without series and on the one with all of them,
-    where User-Mode Linux runs them natively."""
-    if not base.uml:
-        return
+    """All suites on the kernel without series and on the one with all of them."""
     refusal = what.budget.refusal(SUITES_MINUTES)
     if refusal:
-        yield from shown([Result(f"{before}suites", SKIPPED, refusal)])
+        yield Result(f"{before}suites", SKIPPED, refusal)
         return
     for compared in suites.both(base, repo, suites.USUAL, suites.guest_configs(base),
                                 suites.Options(what.accel, what.fresh)):
-        yield from shown(replace(result, name=before + result.name) for result in suites.results(compared))
-
-
-def races(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str) -> Iterator[Result]:
-    """The short list of tests with KCSAN, on the reference base: its known races
-    are those that klog names."""
-    only = listed(chosen, "emulated")
-    if base.reference and only:
-        yield from kselftest_guest(base, repo, apply(repo, base, chosen), "kcsan", chosen, "patched", what, only=only,
-                                   before=before)
+        for result in suites.results(compared):
+            yield replace(result, name=before + result.name)
 
 
 def packages(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str) -> Iterator[Result]:
@@ -306,15 +257,14 @@ def packages(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str
         image = replace(config, path=where)
         (where / f"boot/vmlinuz-{release}").rename(image.image)
         ran = qemu.boot(image, run_directory("check-deb"), "uname -r", accel=accelerator(what.accel, image),
-                        timeout=what.budget.patience(), label="deb")
+                        timeout=what.budget.patience(GUEST_PATIENCE), label="deb")
         booted, found = ran.output.read_text().strip(), ran.reports()
         yield Result(name, PASSED if booted == release and not found else FAILED,
                      "\n".join(found[:10]) or f"{made.name} boots as {booted}")
         shutil.rmtree(where)
 
-    say(f"check: {before}a package of make deb")
     inputs = [str(RULES), kernel_path(repo, base, revision, "trace").name, what.accel, sha256(ROOT / "scripts/deb.py")]
-    yield from shown(memo.results(name, inputs, check, what.fresh, what.budget.refusal(BUILD_MINUTES)))
+    yield from memo.results(name, inputs, check, what.fresh, what.budget.refusal(BUILD_MINUTES))
 
 
 def applied(base: Base, chosen: list[Topic], repo: Path, before: str) -> Iterator[Result]:
@@ -324,9 +274,9 @@ def applied(base: Base, chosen: list[Topic], repo: Path, before: str) -> Iterato
         name = f"{before}{'+'.join(topic.name for topic in stack)}: git am"
         try:
             apply(repo, base, stack)
-            yield from shown([Result(name, PASSED)])
+            yield Result(name, PASSED)
         except Failure as err:
-            yield from shown([Result(name, FAILED, str(err))])
+            yield Result(name, FAILED, str(err))
 
 
 def beside(base: Base, topic: Topic, repo: Path, before: str) -> Iterator[Result]:
@@ -339,9 +289,23 @@ def beside(base: Base, topic: Topic, repo: Path, before: str) -> Iterator[Result
                 with_benchmark(repo, apply(repo, base, [topic]), patch)
             else:
                 variant(repo, base, topic, patch.stem, instead=patch.stem in topic.instead)
-            yield from shown([Result(name, PASSED)])
+            yield Result(name, PASSED)
         except Failure as err:
-            yield from shown([Result(name, FAILED, str(err))])
+            yield Result(name, FAILED, str(err))
+
+
+def apply_all(subject: Subject) -> Iterator[Result]:
+    """Whether all series of @subject apply, and what lies beside them."""
+    verdicts = []
+    for stack in (subject.chosen, *([topic] for topic in subject.apart)):
+        for result in applied(subject.base, stack, subject.repo, subject.before):
+            verdicts.append(result.verdict)
+            yield result
+    subject.applies = set(verdicts) == {PASSED}
+    for topic in (*subject.chosen, *subject.apart) if subject.applies else ():
+        for result in beside(subject.base, topic, subject.repo, subject.before):
+            subject.applies &= result.verdict == PASSED
+            yield result
 
 
 def measured(base: Base, repo: Path) -> Iterator[Result]:
@@ -376,81 +340,105 @@ def measured(base: Base, repo: Path) -> Iterator[Result]:
                  f"{wrong[0][0].relative_to(ROOT)} has others: run 'make report BASE={base.name}'" if wrong else "")
 
 
-def quick(base: Base, what: Run) -> Iterator[Result]:
-    """What `make check` does for one base: of those that it is not about, that
-    the series apply."""
-    chosen, apart = chosen_topics(None, base), replaced(base)
-    repo = repository(base, what.kdir)
-    before = "" if base.name == what.about else f"{base.name}: "
-    results = [result for stack in (chosen, *([topic] for topic in apart))
-               for result in applied(base, stack, repo, before)]
-    if all(result.verdict == PASSED for result in results):
-        results += [result for topic in (*chosen, *apart) for result in beside(base, topic, repo, before)]
-    yield from results
-    if any(result.verdict == FAILED for result in results) or base.name != what.about:
-        return
-    say("check: patches and mirrors")
-    yield from shown(lint.quick(base, [*chosen, *apart], repo, what.fresh))
-    yield from shown(measured(base, repo))
-    yield from quick_guests(base, repo, chosen, what)
-    say("check: other people's tests")
-    yield from quick_suites(base, repo, chosen, what)
-    say("check: touched objects")
-    yield from shown(configs.series(chosen, base, repo, fresh=what.fresh,
-                                     chosen=tuple(configs.CONFIGS[name] for name in QUICK_CONFIGS),
-                                     refusal=what.budget.refusal(BUILD_MINUTES)))
+def texts(subject: Subject, what: Run) -> Iterator[Result]:
+    """What is checked of patches, mirrors and figures without building anything."""
+    yield from lint.quick(subject.base, [*subject.chosen, *subject.apart], subject.repo, what.fresh)
+    yield from measured(subject.base, subject.repo)
 
 
-def full(base: Base, what: Run) -> Iterator[Result]:
-    """What `make check-full` adds to quick() for one base: of the series that
-    go in together, and of each that one of them replaces."""
-    before = "" if base.name == what.about else f"{base.name}: "
-    repo = repository(base, what.kdir)
-    chosen = chosen_topics(None, base)
-    yield from everything(base, chosen, what, before)
-    yield from races(base, repo, chosen, what, before)
-    yield from packages(base, repo, chosen, what, before)
-    say(f"check: {before}other people's tests")
-    yield from all_suites(base, repo, what, before)
-    for topic in replaced(base):
-        alone = f"{before}{topic.name} alone: "
-        yield from quick_guests(base, repo, [topic], what, alone)
-        yield from everything(base, [topic], what, alone)
+def objects(subject: Subject, chosen: list[Topic], what: Run, before: str, names: tuple[str, ...]) -> Iterator[Result]:
+    """What the series of @chosen touch, compiled in the configurations @names."""
+    for result in configs.series(chosen, subject.base, subject.repo, fresh=what.fresh,
+                                 chosen=tuple(configs.CONFIGS[name] for name in names),
+                                 refusal=what.budget.refusal(BUILD_MINUTES)):
+        yield replace(result, name=before + result.name)
 
 
-def everything(base: Base, chosen: list[Topic], what: Run, before: str) -> Iterator[Result]:
-    """What full() does of the series of @chosen, one on the other; @before
-    comes before each result's name."""
-    repo = repository(base, what.kdir)
-    yield from all_guests(base, repo, chosen, what, before)
-    say(f"check: {before}lint, and the objects of each patch")
-    yield from shown(replace(result, name=before + result.name) for result in lint.lint(base, chosen, repo, what.fresh))
-    say(f"check: {before}litmus tests")
-    yield from shown(replace(result, name=before + result.name)
-                     for topic in chosen for result in litmus.series(topic, base, repo))
-    say(f"check: {before}other configurations")
-    yield from shown(replace(result, name=before + result.name) for result in configs.series(
-        chosen, base, repo, fresh=what.fresh, refusal=what.budget.refusal(BUILD_MINUTES)))
+def quick_guests(subject: Subject, chosen: list[Topic], what: Run, before: str) -> Iterator[Step]:
+    """The tests that prove a change: under User-Mode Linux, natively, and a
+    short list in QEMU of what that lacks; or all of them there, where the base
+    has no User-Mode Linux for it.  @before comes before each result's name."""
+    base, (native, emulated) = subject.base, (listed(chosen, "native"), listed(chosen, "emulated"))
+    wanted = {UM.name: native, "check": emulated} if base.uml else {"check": tuple(dict.fromkeys(emulated + native))}
+    for config, only in wanted.items():
+        if only:
+            yield subject.step(
+                f"{before}tests {'in QEMU' if config == 'check' else 'under User-Mode Linux'}",
+                lambda config=config, only=only: kselftest_guest(
+                    base, subject.repo, apply(subject.repo, base, chosen), config, chosen, "patched", what, only,
+                    neighbours=True, before=subject.before + before), BOOTS, 20)
+
+
+def quick(subject: Subject, what: Run) -> Iterator[Step]:
+    """What `make check` does for one base, but for the series' applying."""
+    base, chosen = subject.base, subject.chosen
+    yield subject.step("patches, mirrors, figures", lambda: texts(subject, what), ("source", "lint"), 3)
+    yield from quick_guests(subject, chosen, what, "")
+    yield subject.step("other people's tests, a short list", lambda: quick_suites(base, subject.repo, chosen, what),
+                       (*BOOTS, "suites"), 3)
+    yield subject.step("touched objects", lambda: objects(subject, chosen, what, "", QUICK_CONFIGS),
+                       ("source", "build", "lint", "ports"), 4)
+
+
+def everything(subject: Subject, chosen: list[Topic], what: Run, before: str) -> Iterator[Step]:
+    """What is proved of the series of @chosen, one on the other; @before comes before
+    each result's name.  The kernel's own tests of the same code run on the trace kernel
+    alone, as KASAN makes these slow; on other architectures, a topic's with its own series."""
+    base, name = subject.base, subject.before + before
+
+    def tests(config: str, chosen: list[Topic], label: str = "patched", **more) -> Iterator[Result]:
+        """All kselftests of @chosen in the guest of @config."""
+        return kselftest_guest(base, subject.repo, apply(subject.repo, base, chosen), config, chosen, label, what,
+                               before=name, **more)
+
+    def named(results: Callable[[], Iterator[Result]]) -> Callable[[], Iterator[Result]]:
+        """@results with the name of this before each."""
+        return lambda: (replace(result, name=name + result.name) for result in results())
+
+    yield subject.step(f"{before}all tests, trace kernel",
+                       lambda: tests("trace", chosen, neighbours=True, tools=True), BOOTS, 40)
+    yield subject.step(f"{before}all tests, debug kernel", lambda: tests("debug", chosen), BOOTS, 40)
+    for topic in chosen:
+        for config in topic.guests:
+            yield subject.step(f"{before}tests of {topic.name}, {config}", lambda topic=topic, config=config: tests(
+                config, [topic], topic.name), (*BOOTS, "ports"), 30)
+    yield subject.step(f"{before}lint, the objects of each patch", named(lambda: lint.lint(
+        base, chosen, subject.repo, what.fresh)), ("source", "build", "lint"), 15)
+    yield subject.step(f"{before}litmus tests", named(lambda: (
+        result for topic in chosen for result in litmus.series(topic, base, subject.repo))), ("source",), 2)
+    yield subject.step(f"{before}touched objects, all configurations", lambda: objects(
+        subject, chosen, what, name, tuple(configs.CONFIGS)), ("source", "build", "lint", "ports"), 25)
     for topic in chosen:
         if harness.available(topic, base):
-            say(f"check: {before}{topic.name} in user space")
-            yield from shown(replace(result, name=before + result.name) for result in harness.series(topic, base, repo))
+            yield subject.step(f"{before}{topic.name} in user space", named(lambda topic=topic: harness.series(
+                topic, base, subject.repo)), ("source", "tests"), 5)
         if knockout.available(topic, base):
-            say(f"check: {before}{topic.name} with parts left out")
-            yield from shown(replace(result, name=before + result.name)
-                             for result in knockout.series(topic, base, repo, what.accel))
+            yield subject.step(f"{before}{topic.name} with parts left out", named(lambda topic=topic: knockout.series(
+                topic, base, subject.repo, what.accel)), BOOTS, 30)
 
 
-def failing(name: str, results: Iterator[Result]) -> Iterator[Result]:
-    """@results; a Failure that breaks them off is a result as well, called
-    @name."""
-    try:
-        yield from results
-    except Failure as err:
-        yield from shown([Result(name, FAILED, str(err))])
+def full(subject: Subject, what: Run) -> Iterator[Step]:
+    """What `make check-full` adds for one base: of the series that go in together, and
+    of each that one of them replaces.  KCSAN runs on the reference base: its known races
+    are those that klog names."""
+    base, chosen = subject.base, subject.chosen
+    yield from everything(subject, chosen, what, "")
+    only = listed(chosen, "emulated")
+    if base.reference and only:
+        yield subject.step("tests with KCSAN", lambda: kselftest_guest(
+            base, subject.repo, apply(subject.repo, base, chosen), "kcsan", chosen, "patched", what, only=only,
+            before=subject.before), BOOTS, 40)
+    yield subject.step("a package of make deb", lambda: packages(base, subject.repo, chosen, what, subject.before),
+                       (*BOOTS, "deb"), 15)
+    if base.uml:
+        yield subject.step("other people's tests", lambda: all_suites(base, subject.repo, what, subject.before),
+                           (*BOOTS, "suites"), 60)
+    for topic in subject.apart:
+        yield from quick_guests(subject, [topic], what, f"{topic.name} alone: ")
+        yield from everything(subject, [topic], what, f"{topic.name} alone: ")
 
 
-def concerned_bases(base: Base, kdir: str | None) -> Iterator[Base]:
+def concerned_bases(base: Base) -> Iterator[Base]:
     """The bases that a run about @base checks: with the reference go all others
     that have series, but for those that are somebody's own tree."""
     yield base
@@ -462,6 +450,20 @@ def concerned_bases(base: Base, kdir: str | None) -> Iterator[Base]:
                 else:
                     say(f"check: {other.name} is left out, as its source is your own tree: 'make check "
                         f"BASE={other.name} KDIR=...' checks it")
+
+
+def plan(base: Base, kdir: str | None, what: Run, everywhere: bool) -> list[Step]:
+    """The steps of a run about @base: of other bases, that their series apply, or what
+    full() does where all is to be done @everywhere."""
+    subjects = [Subject(one, kdir if one == base else None, "" if one == base else f"{one.name}: ")
+                for one in concerned_bases(base)]
+    steps = [Step("the tooling's own tests", lambda: [*tooling(), *lint.scripts()], ("source", "lint"), 2)]
+    for subject in subjects:
+        there = (cache() / "git" / subject.base.name).exists()
+        steps.append(Step(f"series apply to {subject.base.name}", lambda subject=subject: apply_all(subject),
+                          ("source",), 1 if there else 5, subject.inputs))
+    steps += quick(subjects[0], what)
+    return steps + [step for subject in subjects if everywhere for step in full(subject, what)]
 
 
 def proved(results: list[Result]) -> Iterator[Result]:
@@ -484,20 +486,11 @@ def main() -> int:
     parser.add_argument("--minutes", type=at_least(1),
                         help="end within so many: skip what would not (default: no limit)")
     args = parser.parse_args()
-    base = args.base
-    what = Run(args.accel, args.fresh, Budget(args.minutes), base.name, args.kdir)
-    chosen_topics(None, base)
-    need(*PACKAGES)
+    what = Run(args.accel, args.fresh, Budget(args.minutes))
+    steps = plan(args.base, args.kdir, what, args.full)
+    ask(*(group for step in steps for group in step.needs))
     room_for_builds("make check")
-    say("check: the tooling's own tests")
-    results = tooling()
-    results += shown(lint.scripts())
-    concerned = list(concerned_bases(base, args.kdir))
-    steps: list[Callable[[Base, Run], Iterator[Result]]] = [quick, full] if args.full else [quick]
-    for step in steps:
-        for checked in concerned:
-            results += failing(f"{step.__name__} check of {checked.name}",
-                               step(checked, what if checked == base else replace(what, kdir=None)))
+    results = carry_out("check", steps, args.fresh)
     results += proved(results)
     failed = [result for result in results if result.verdict == FAILED]
     if failed:

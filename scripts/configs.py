@@ -288,7 +288,7 @@ def main() -> int:
     base, topics = args.base, chosen_topics(args.topic, args.base)
     if args.head and len(topics) != 1:
         raise Failure("--head is a revision of one topic: give --topic as well")
-    need("source", "build", "lint")
+    need("source", "build", "lint", "ports")
     repo = repository(base, args.kdir)
     results = shown(series(topics, base, repo, args.head,
                            tuple(CONFIGS[name] for name in dict.fromkeys(args.config or CONFIGS)), args.fresh))

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Install what the other steps need: Debian packages, in groups, and the pinned
 Python tools in a private environment in the cache.  Does nothing where all is
-there.  Each step asks for its groups once its arguments are known to be right.
+there.  A step needs its groups once its arguments are known to be right, and then
+asks before it installs any.
 """
 
 import hashlib
@@ -10,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache as cache_result
 from pathlib import Path
 
 from command import arguments, run
@@ -18,32 +20,42 @@ from model import ROOT
 from process import Failure, logged, output, say, sha256
 
 PACKAGES = {
-    "source": ["git", "curl", "xz-utils"],
+    "source": ["git", "curl", "xz-utils", "python3-venv"],
     "build": ["gcc", "make", "ccache", "flex", "bison", "bc", "libelf-dev", "libssl-dev", "pahole", "kmod",
               "cpio", "rsync", "perl", "libc6-dev", "linux-libc-dev"],
-    "guest": ["qemu-system-x86", "python3-venv", "stress-ng", "bpftrace", "linux-perf", "iproute2",
-              "util-linux", "e2fsprogs", "xfsprogs", "qemu-system-arm"],
-    # What the kernel's own kselftests link with, those for arm64, and tools/testing/radix-tree.
-    "tests": ["libcap-dev", "libc6-dev-arm64-cross", "liburcu-dev"],
-    # A clang compiles for every architecture that has no gcc here; llvm has
-    # what make runs besides.
+    "guest": ["qemu-system-x86", "stress-ng", "bpftrace", "linux-perf", "iproute2", "util-linux", "e2fsprogs",
+              "xfsprogs"],
+    # What the kernel's own kselftests link with, and tools/testing/radix-tree.
+    "tests": ["libcap-dev", "liburcu-dev"],
     # What make bindeb-pkg takes besides.
     "deb": ["debhelper", "dpkg-dev", "libdw-dev"],
     # Suites that Debian has, and what it takes to build others.
     "suites": ["rt-tests", "trinity", "procps", "autoconf", "automake", "pkgconf", "libnuma-dev", "libtool-bin",
                "gettext", "uuid-dev", "libattr1-dev", "libacl1-dev", "libaio-dev", "xfslibs-dev", "fio", "acl", "attr",
                "gawk", "dmsetup"],
-    "lint": ["sparse", "codespell", "shellcheck", "gcc-aarch64-linux-gnu", "clang-19", "lld-19", "llvm-19"],
+    "lint": ["sparse", "codespell", "shellcheck"],
+    # A clang compiles for every architecture that has no gcc here; llvm has what make
+    # runs besides.  arm64 boots, too.
+    "ports": ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-system-arm", "clang-19", "lld-19", "llvm-19"],
 }
+# What the environment has where the user agreed to installing packages.
+AGREED = "HOTPATHS_INSTALL"
 # The Python tools and what they need, pinned with their hashes: see
 # pyproject.toml.
 LOCK = ROOT / "requirements.lock"
 
 
+@cache_result
+def not_debian() -> None:
+    """Say once that packages are the user's business here."""
+    say("install: this is not Debian, so packages are not looked for: install those of scripts/install.py yourself")
+
+
 def missing(packages: list[str]) -> list[str]:
-    """The Debian packages of @packages that are not installed."""
+    """The Debian packages of @packages that are not installed; on other systems none,
+    which is said."""
     if not shutil.which("dpkg-query"):
-        say(f"install: this is not Debian, so nobody looks whether these are there: {' '.join(packages)}")
+        not_debian()
         return []
     done = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\n", *packages],
                           capture_output=True, text=True)
@@ -51,10 +63,26 @@ def missing(packages: list[str]) -> list[str]:
     return [name for name in packages if name not in have]
 
 
-def need(*groups: str) -> None:
-    """Install the missing Debian packages of @groups; Failure where that takes
-    a root that we are not, naming the command that does it."""
+def ask(*groups: str) -> list[str]:
+    """The missing Debian packages of @groups, which the user agrees to install, with
+    INSTALL=1 or when asked; Failure where they do not."""
     want = missing(sorted({name for group in groups for name in PACKAGES[group]}))
+    if want and not os.environ.get(AGREED):
+        text = f"{len(want)} Debian packages are missing"
+        answer = ""
+        if sys.stdin.isatty():
+            answer = input(f"{text}: {' '.join(want)}\nInstall them with apt-get? [y/N] ")
+        if answer.strip().lower() not in ("y", "yes"):
+            raise Failure(f"{text}: give INSTALL=1 to have them installed, or run 'apt-get install {' '.join(want)}' "
+                          "as root")
+        os.environ[AGREED] = "1"
+    return want
+
+
+def need(*groups: str) -> None:
+    """Install the missing Debian packages of @groups, which the user agrees to; Failure
+    where that takes a root that we are not, naming the command that does it."""
+    want = ask(*groups)
     if not want:
         return
     command = ["apt-get", "install", "-y", "--no-install-recommends", *want]
@@ -108,6 +136,7 @@ def search_path() -> str:
 def main() -> None:
     """Install everything."""
     arguments(__doc__, base=False).parse_args()
+    os.environ[AGREED] = "1"
     need(*PACKAGES)
     output(tool("vng"), "--version")
     say("install: everything is there")

@@ -27,6 +27,21 @@ class Need(Case):
         self.enterContext(mock.patch.object(install, "missing", lambda names: [n for n in names if n in self.gone]))
         self.enterContext(mock.patch.object(install.os, "geteuid", lambda: 0))
         self.gone = {"git", "qemu-system-x86", "sparse"}
+        os.environ[install.AGREED] = "1"
+
+    def test_asked(self):
+        """Nothing is installed without consent: by INSTALL=1, or by an answer."""
+        del os.environ[install.AGREED]
+        with self.fails("INSTALL=1", "apt-get install git"):
+            install.need("source")
+        self.enterContext(mock.patch.object(install.sys, "stdin", mock.Mock(isatty=lambda: True)))
+        with mock.patch("builtins.input", lambda _question: ""), self.fails("2 Debian packages are missing"):
+            install.ask("source", "lint")
+        self.assertFalse(self.log.exists())
+        with mock.patch("builtins.input", lambda _question: "y"):
+            self.assertEqual(install.ask("source", "lint"), ["git", "sparse"])
+        install.need("source")
+        self.assertIn("recommends git", self.log.read_text())
 
     def test_groups(self):
         """What is missing of the groups is installed, and no more; nothing is

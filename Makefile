@@ -8,6 +8,9 @@ LTP ?=
 XFSTESTS ?=
 SYZKALLER ?=
 export KDIR LTP XFSTESTS SYZKALLER
+export HOTPATHS_INSTALL := $(INSTALL)
+# What is given to this make is not for those that it starts: some have an INSTALL, too.
+unexport INSTALL MAKEFLAGS
 
 # What the user gives reaches the steps through the environment, so that spaces
 # and what the shell takes for its own are safe.
@@ -23,38 +26,40 @@ step = @$(PYTHON) scripts/$(1).py
 help:
 	@echo "hotpaths: patch series for the Linux kernel, and their proof"
 	@echo
-	@echo "  make bench [TOPIC=pipe]      build baseline and patched, boot both, print the comparison"
-	@echo "  make bundle [TOPIC=pid]      an archive with which any x86-64 Linux times the series, without root"
-	@echo "  make deb [TOPIC='pipe pid']  packages of the kernel without and with series, to install and measure"
-	@echo "  make bench-host SAVE=name    time the benchmarks on the kernel that is booted now; once for each boot"
-	@echo "  make bench-compare A=name B=name   compare two kernels that bench-host has measured"
-	@echo "  make survey                  would this machine gain? looks at its load with bpftrace; needs root"
-	@echo "  make check                   before each commit: patches, tests in two guests, touched objects"
-	@echo "  make check-full              everything, on every base; takes hours"
-	@echo "  make suites [SUITE=ltp,fsx]  other people's tests, on the kernel without series and with all of them"
-	@echo "  make knockout TOPIC=filemap   see race tests fail where parts of the series are left out"
-	@echo "  make lint [TOPIC=pipe]       check patches and scripts; needs no boot"
-	@echo "  make tree TOPIC=pipe         a git tree to edit the series in"
-	@echo "  make export TOPIC=pipe       write patches/ and the mirrors from that tree"
-	@echo "  make shell TOPIC=pipe        an interactive guest with the patched kernel"
-	@echo "  make mail TOPIC=pipe FROM='Name <address>'     write a series as mails, and prove them"
-	@echo "  make report [ADD=file]       write the report of all runs, and the figures in README, pages and letters;"
-	@echo "                               ADD= takes in what a bundle has measured"
-	@echo "  make install                 install what is missing (the others do it too)"
-	@echo "  make clean                   remove builds and guest runs from the cache (ALL=1: all)"
+	@echo "Try it:"
+	@echo "  make survey                 would this machine gain? looks at its load with bpftrace; needs root"
+	@echo "  make shell TOPIC=pipe       an interactive guest with the patched kernel"
+	@echo "  make deb TOPIC='pipe pid'   packages of the kernel without and with series, to install"
+	@echo "Check it:"
+	@echo "  make check                  before each commit: patches, tests in two guests, touched objects"
+	@echo "  make check-full             everything, on every base; takes hours"
+	@echo "  make lint [TOPIC=pipe]      check patches and scripts; needs no boot"
+	@echo "  make knockout TOPIC=pid     see race tests fail where parts of the series are left out"
+	@echo "  make suites [SUITE=ltp,fsx] other people's tests, on the kernel without series and with all of them"
+	@echo "Measure it:"
+	@echo "  make bench [TOPIC=pipe]     build baseline and patched, boot both, print the comparison"
+	@echo "  make bundle [TOPIC=pid]     an archive with which any x86-64 Linux times the series, without root"
+	@echo "  make report [ADD=file]      write the report of all runs, and the figures in README, pages and letters;"
+	@echo "                              ADD= takes in what a bundle has measured"
+	@echo "  make bench-host SAVE=name   time the benchmarks on the kernel that is booted; once for each boot"
+	@echo "  make bench-compare A=name B=name    compare two kernels that bench-host has measured"
+	@echo "Change it, send it:"
+	@echo "  make tree TOPIC=pipe        a git tree to edit the series in"
+	@echo "  make export TOPIC=pipe      write patches/ and the mirrors from that tree"
+	@echo "  make mail TOPIC=pipe FROM='Name <address>'    write a series as mails, and prove them"
+	@echo "  make install                install what is missing (the others ask before they do)"
+	@echo "  make clean                  say what the cache has, and remove what can be made again (LIST=1: remove nothing; ALL=1: all)"
 	@echo
-	@echo "  BASE=v7.3                    a base of bases.toml"
-	@echo "  KDIR=dir                     your own kernel tree instead of a download"
-	@echo "  ACCEL=auto|kvm|tcg           for make bench, check, check-full, suites and knockout"
-	@echo "  ONLY=counts|time BOOTS=n     for make bench: take these alone; rounds of boots at most"
-	@echo "  OUT=dir                      for make bench, bundle, suites, deb and mail: where to write"
-	@echo "  DIR=dir DURATION=1 ROUNDS=3  for make bench-host: where to make files, seconds a run, runs of each"
-	@echo "  DURATION=10 COMMAND='...'    for make survey: seconds for each script, or while a command runs"
-	@echo "  CONFIG=trace|debug|bench|check|kcsan           for make shell; for make suites, um or check; for make deb, a file"
-	@echo "  KDIR=clone VERSION=2 PREFIX='PATCH mm-new' ASSISTED_BY='...' IN_REPLY_TO=id    for make mail"
-	@echo "  LTP=dir XFSTESTS=dir SYZKALLER=dir             for make suites: checkouts of their sources"
-	@echo "  FRESH=1                      for make check, check-full, suites and lint: do also what was seen to pass"
-	@echo "  MINUTES=75                   for make check and check-full: end within so many"
+	@echo "  BASE=v7.3        a base of bases.toml            KDIR=dir   your own kernel tree or clone of that base"
+	@echo "  TOPIC='pipe pid' series, all where none is named INSTALL=1  install packages without asking"
+	@echo "  FRESH=1          do also what was seen to pass   MINUTES=75 end a check within so many"
+	@echo "  ACCEL=auto|kvm|tcg     how QEMU runs guests      OUT=path   where bench, bundle, suites, deb, mail write"
+	@echo "  GUEST=um|check|trace|debug|bench|kcsan           of shell and suites: the kernel's configuration"
+	@echo "  CONFIG=file      of deb: a kernel configuration  SUITE=a,b  of suites; LTP=dir XFSTESTS=dir SYZKALLER=dir"
+	@echo "  ONLY=counts|time BOOTS=n      of bench: these alone; rounds of boots at most"
+	@echo "  DIR=dir DURATION=1 ROUNDS=3   of bench-host: where files are made, seconds a run, runs of each"
+	@echo "  DURATION=10 COMMAND='...'     of survey: seconds for each script, or while a command runs"
+	@echo "  VERSION=2 PREFIX='PATCH mm-new' ASSISTED_BY='...' IN_REPLY_TO=id    of mail"
 
 install:
 	$(call step,install)
@@ -88,7 +93,7 @@ check check-full:
 
 suites:
 	$(call step,suites) $(base) $(call given,ACCEL,--accel) $(fresh) $(call given,SUITE,--suite) \
-		$(call given,CONFIG,--config) $(call given,OUT,--out)
+		$(call given,GUEST,--config) $(call given,OUT,--out)
 
 knockout:
 	$(need-topic)
@@ -107,7 +112,7 @@ export:
 
 shell:
 	$(need-topic)
-	$(call step,guest) $(base) $(topic) $(call given,CONFIG,--config)
+	$(call step,guest) $(base) $(topic) $(call given,GUEST,--config)
 
 mail:
 	$(need-topic)
@@ -119,4 +124,4 @@ report:
 	$(call step,report) $(base) $(call given,ADD,--add)
 
 clean:
-	$(call step,clean) $(if $(ALL),--all)
+	$(call step,clean) $(if $(LIST),--list) $(if $(ALL),--all)

@@ -355,7 +355,7 @@ class Boot(Case):
 
 
 class Chosen(KernelCase):
-    """A topic's guests, and check.all_guests()."""
+    """A topic's guests, and check.everything()."""
 
     def asks(self, name: str, *guests: str) -> model.Topic:
         """A topic that asks for @guests."""
@@ -388,8 +388,11 @@ class Chosen(KernelCase):
 
         with mock.patch.object(check, "prepare", prepare), mock.patch.object(check, "cached", lambda *_: True), \
                 mock.patch.object(check, "apply", apply), mock.patch.object(check, "guest", one_guest):
-            what = check.Run("tcg", False, check.Budget())
-            results = list(check.all_guests(self.base, Path("/repo"), list(chosen), what, ""))
+            subject = mock.Mock(base=self.base, repo=Path("/repo"), before="")
+            subject.step = lambda name, work, needs, _minutes: (name, work, needs)
+            steps = check.everything(subject, list(chosen), check.Run("tcg", False, check.Budget()), "")
+            results = [result for name, work, needs in steps if "tests" in needs and not name.endswith(("out", "space"))
+                       for result in work()]
         return seen, results
 
     def test_who_runs_where(self):
@@ -431,7 +434,7 @@ class Chosen(KernelCase):
         with mock.patch.object(arm64, "boot", boot), mock.patch.object(guest, "decode"), \
                 mock.patch.object(guest, "ROOT", self.root), \
                 mock.patch.object(guest.qemu, "boot", side_effect=AssertionError("booted x86")):
-            results = check.guest(mock.Mock(config="arm64", path=Path("/kernel")), tests, "kselftests arm64", "true",
-                                  check.Run("auto", True, check.Budget()))
+            results = list(check.guest(mock.Mock(config="arm64", path=Path("/kernel")), tests, "kselftests arm64",
+                                       "true", check.Run("auto", True, check.Budget())))
         self.assertEqual([(one.name.split(" (")[0], one.verdict) for one in results],
                          [("kselftests arm64: alpha", PASSED), ("kselftests arm64: the kernel's log", FAILED)])

@@ -39,7 +39,7 @@ from klog import lockdep_off, short_of
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, shown
 from locks import cache, room_for_builds
 from model import GUESTS, KCONFIG, ROOT, Base, Topic, bases, chosen_topics, replaced, topics
-from process import Failure, say, sha256
+from process import Failure, bash, say, sha256
 from qemu import accelerator
 from steps import Budget, Step, carry_out
 from tree import apply, variant, variants, with_benchmark
@@ -50,9 +50,7 @@ from runs import fresh_suites, newest_suites
 # Raise this when what happens in a guest changes without a change of what its
 # results are remembered by: kernel, tests and script.
 RULES = 1
-# Seconds that one test program may take, and a guest with all of them: the
-# kernel's own tests are not made for emulated machines.
-PATIENCE = 1800
+# Seconds that a guest with all tests may take.
 GUEST_PATIENCE = 3600
 # The minutes that must be left for a guest to be booted, and for its kernel to
 # be built if it is not there.
@@ -67,13 +65,7 @@ SLOWEST = 10
 # The groups of packages that it takes to build and boot.
 BOOTS = ("source", "build", "guest", "tests")
 
-# The runner opens /dev/stdout again for each test: give it a pipe.  Each line
-# gets the time at which it came.
-KSELFTESTS = f"""
-( cd kselftest && ./run_kselftest.sh -o {PATIENCE} 2>&1 ) |
-	while IFS= read -r line; do printf '%s %s\\n' "$EPOCHREALTIME" "$line"; done > ktap
-cat /proc/lockdep_stats > lockdep_stats 2> /dev/null
-"""
+KSELFTESTS = bash(ROOT / "scripts/guests/kselftests.sh")
 # KASAN makes benchmarks slow, and their smoke tests are about the benchmarks,
 # which run on the other kernels.
 NO_SMOKE_TESTS = "sed -i '/_smoke\\.sh$/d' kselftest/kselftest-list.txt\n"

@@ -21,17 +21,12 @@ from command import arguments, run
 from fetch import repository
 from install import need
 from model import CONFIGS, GUESTS, ROOT, Base, Topic, chosen_topics
-from process import Failure, say
+from process import Failure, bash, say
 from tree import apply
 from watch import Ran, run_directory
 
-# Shell that gives a guest swap to reclaim tmpfs to: a block device in memory.
-SWAP = """
-[ -d /sys/kernel/config/nullb ] || mount -t configfs configfs /sys/kernel/config
-mkdir /sys/kernel/config/nullb/nullb_swap
-( cd /sys/kernel/config/nullb/nullb_swap && echo 1 > memory_backed && echo 256 > size && echo 1 > power &&
-	mkswap /dev/nullb_swap && swapon /dev/nullb_swap ) > swap.log 2>&1 || exit 1
-"""
+# Shell that gives a guest swap to reclaim tmpfs to.
+SWAP = bash(ROOT / "scripts/guests/swap.sh")
 
 
 def prepare(repo: Path, base: Base, revision: str, config: str, topics: list[Topic], label: str,

@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Builds that share the tokens of a job server, which are bytes in a pipe."""
 
+from pathlib import Path
+
+from process import bash
+
 # Bash that makes a makefile of 48 jobs, for four makes.
-JOBS = """
-cat > /tmp/jobs.mk << 'END'
-part := $(addprefix part, 1 2 3 4)
-job := $(addprefix job, 1 2 3 4 5 6 7 8 9 10 11 12)
-all: $(part)
-$(part):; +@$(MAKE) --no-print-directory -f /tmp/jobs.mk jobs
-jobs: $(job)
-$(job):; @/bin/true $@ > /dev/null
-.PHONY: all jobs $(part) $(job)
-END
-"""
+JOBS = bash(Path(__file__).parent / "suite/jobserver.sh")

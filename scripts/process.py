@@ -47,6 +47,12 @@ def tail(path: Path, lines: int = 15) -> str:
     return "\n".join("    " + line for line in text[-lines:])
 
 
+def bash(path: Path) -> str:
+    """The commands of the shell script @path, without the comment that it begins with."""
+    text = path.read_text()
+    return text[text.index("\n\n") + 1:]
+
+
 def sha256(path: Path) -> str:
     """The SHA-256 of a file's content, in hex."""
     with open(path, "rb") as stream:

@@ -18,7 +18,7 @@ from build import compiler
 from ktap import FAILED, PASSED
 from locks import cache, lock
 from model import Base
-from process import Failure, output
+from process import Failure, bash, output
 
 # How timeout says that it has ended a program, which is killed if it goes on.
 TIMED_OUT = {124: "did not end in time", 137: "was killed, or did not end in time"}
@@ -86,6 +86,11 @@ class Suite:
     native: tuple[str, ...] = ("*",)
     emulated: tuple[str, ...] = ()
     fuzzer: bool = False
+
+
+def setup(name: str) -> str:
+    """The bash of the file of @name beside this one, for a suite's @setup."""
+    return bash(Path(__file__).with_name(f"{name}.sh"))
 
 
 def package(name: str) -> str:

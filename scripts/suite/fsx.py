@@ -8,7 +8,7 @@ from pathlib import Path
 
 from locks import cache
 from process import logged, output
-from suite import Had, Program, Suite, Where, built, checkout, fingerprint
+from suite import Had, Program, Suite, Where, built, checkout, fingerprint, setup
 
 # What xfstests' configure would find on every Linux of today.
 HEADERS = ("ASSERT", "DIRENT", "ERR", "ERRNO", "LIBGEN", "LINUX_FALLOC", "MALLOC", "STDLIB", "STRING", "STRINGS",
@@ -36,18 +36,6 @@ NO_MAPPED_WRITES, MAPPED = " -W", "mapped-"
 RUNS = (("", OPERATIONS, SYSTEMS, 1800, NO_MAPPED_WRITES),
         ("short-", SHORT_OPERATIONS, SYSTEMS, 60, NO_MAPPED_WRITES),
         (MAPPED, 20_000, ("ext4",), 300, ""))
-SETUP = """
-mkdir /tmp/tmpfs
-mount -t tmpfs tmpfs /tmp/tmpfs
-for system in ext4 xfs; do
-	on_loop $system 512M /tmp/$system > $system.log 2>&1
-done
-dropping() {
-	while echo 1 > /proc/sys/vm/drop_caches; do sleep 0.5; done &
-}
-export -f dropping
-"""
-
 
 def compile_fsx(source: Path, to: Path) -> None:
     """Compile fsx of the xfstests in @source into the directory @to."""
@@ -78,5 +66,5 @@ def get(where: Where) -> Had:
     return Had(f"xfstests, fsx.c of blob {blob[:12]}", programs(), files)
 
 
-SUITE = Suite("fsx", "fsx of xfstests, a million operations on each file system", get, short=("short-*",), setup=SETUP,
-              native=(*(f"{system}-*" for system in SYSTEMS), "short-*"), emulated=(f"{MAPPED}*",))
+SUITE = Suite("fsx", "fsx of xfstests, a million operations on each file system", get, short=("short-*",),
+              setup=setup("fsx"), native=(*(f"{system}-*" for system in SYSTEMS), "short-*"), emulated=(f"{MAPPED}*",))

@@ -8,7 +8,7 @@ import re
 
 from build import kselftests
 from ktap import FAILED, PASSED, SKIPPED
-from suite import Absent, Had, Program, Suite, Where, by_status
+from suite import Absent, Had, Program, Suite, Where, by_status, setup
 
 TARGETS = ("pidfd", "clone3", "pid_namespace", "filesystems/epoll", "mm")
 # Of mm, whose own runner takes huge pages, modules and hours.
@@ -25,13 +25,6 @@ LEFT_OUT = {
     "pidfd:pidfd_bind_mount": "mounts over what the root of the guest has read-only",
 }
 SECONDS = 300
-# The root of the guest has no shared maps of files, which tests of mm make where they run.
-# khugepaged moves maps to just below 1 GB, where the heap of a program that is not
-# position-independent may be: now and then it died of what it had done to its own.
-SETUP = """
-echo 1 > /proc/sys/kernel/randomize_va_space
-on_loop ext4 512M /tmp/disk
-"""
 # How the harness and the runner say that a test failed; without its number.
 NOT_OK = re.compile(r"^(?:# )*not ok \d+ (.*)$", re.M)
 SKIP = 4
@@ -61,4 +54,4 @@ def judge(status: int, said: str) -> tuple[str, str]:
 
 
 SUITE = Suite("kselftests", "the kernel's selftests of pidfd, clone3, pid_namespace, epoll and mm", get, judge,
-              setup=SETUP, emulated=("mm:*",))
+              setup=setup("kselftests"), emulated=("mm:*",))

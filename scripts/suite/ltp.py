@@ -13,7 +13,7 @@ from build import jobs, remembering
 from ktap import FAILED, PASSED, SKIPPED
 from locks import cache
 from process import Failure, logged, say
-from suite import Had, Program, Suite, Where, by_status, built, checkout, fingerprint
+from suite import Had, Program, Suite, Where, by_status, built, checkout, fingerprint, setup
 
 # Directories of its programs, by patterns.
 SYSCALLS = ("pipe*", "splice", "tee", "vmsplice", "read", "readv", "readahead", "pread*", "write*", "pwrite*",
@@ -41,15 +41,6 @@ KINDS = "TFAIL|TBROK|TWARN"
 WHERE = re.compile(rf"^(?P<file>\S+\.[ch]:\d+): (?P<kind>{KINDS})|^(?P<old>\S+) +\d+ +(?P<how>{KINDS})", re.M)
 # Tests give themselves time; what takes longer than this hangs.
 SECONDS = 300
-# Debug kernels are slow: how much more time the tests give themselves.
-SLOWER = 3
-# So long a test runs that would go on for minutes.
-RUNTIME = 0.1
-SETUP = f"""
-export LTPROOT=$SUITE PATH=$PATH:$SUITE/testcases/bin TMPDIR=$WORK LTP_TIMEOUT_MUL={SLOWER}
-export LTP_RUNTIME_MUL={RUNTIME} LTP_COLORIZE_OUTPUT=n KCONFIG_PATH=$SUITE/../kernel.config LTP_SINGLE_FS_TYPE=ext4
-"""
-
 
 def directories(source: Path) -> tuple[list[str], list[str]]:
     """The directories of system calls and of others that are wanted of @source; it
@@ -125,5 +116,5 @@ def judge(status: int, said: str) -> tuple[str, str]:
 
 SUITE = Suite("ltp", "system calls, pipes, maps and pid namespaces of the Linux Test Project", get, judge,
               short=("pipe*", "splice*", "tee*", "vmsplice*", "clone*", "wait*", "pidfd_*", "pread*", "readv*",
-                     "mmap0*"), setup=SETUP,
+                     "mmap0*"), setup=setup("ltp"),
               emulated=("madvise*", "mmap0*", "mremap*", "mprotect*", "userfaultfd*", "mtest*", "readahead*"))

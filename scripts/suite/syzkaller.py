@@ -16,7 +16,7 @@ from pathlib import Path
 from ktap import FAILED, PASSED
 from locks import cache
 from process import logged, output, say
-from suite import Absent, Had, Program, Suite, Where, built, checkout, fingerprint
+from suite import Absent, Had, Program, Suite, Where, built, checkout, fingerprint, setup
 
 PROGRAMS = Path(__file__).with_suffix("")
 # One file of programs each.  User-Mode Linux walks the VMAs of a task without its lock where
@@ -26,13 +26,6 @@ GROUPS = tuple(sorted(path.name for path in PROGRAMS.iterdir()))
 # With half a minute to begin, in which it checks which calls the kernel has.
 SECONDS = 600
 PROCS = 4
-# It looks for symbols of the type that they have on x86, and talks to itself through
-# the loopback device.
-SETUP = """
-sed 's/ t _stext/ T _stext/' /proc/kallsyms > /tmp/kallsyms
-mount --bind /tmp/kallsyms /proc/kallsyms
-ip link set lo up
-"""
 RAN = re.compile(r"executed programs: ([0-9]+)$", re.M)
 # That a group has to come to, of which it runs dozens a second.
 ENOUGH = 100
@@ -80,4 +73,4 @@ def judge(_status: int, said: str) -> tuple[str, str]:
 
 
 SUITE = Suite("syzkaller", "programs of system calls that the series change, which syz-execprog runs in parallel", get,
-              judge, setup=SETUP, fuzzer=True)
+              judge, setup=setup("syzkaller"), fuzzer=True)

@@ -12,7 +12,7 @@ from build import jobs, remembering
 from ktap import FAILED, SKIPPED
 from locks import cache
 from process import Failure, logged, output, say
-from suite import Had, Program, Suite, Where, by_status, built, checkout, fingerprint
+from suite import Had, Program, Suite, Where, by_status, built, checkout, fingerprint, setup
 
 # What runs natively, which takes half a minute each and more.
 NATIVE = tuple(f"{system}-{number}" for system in ("tmpfs", "ext4", "xfs")
@@ -26,30 +26,6 @@ SECONDS = 300
 # What it says of a test that was not as it should be, without its time.
 NOT_RUN = re.compile(r"^generic/\d+.*\[not run\] *(?P<why>.*)$", re.M)
 WRONG = re.compile(r"^generic/\d+.*(?P<why>\[failed.*?\]|- output mismatch|_check_\w+:.*)", re.M)
-# The file systems of each test are made anew.
-SETUP = """
-export RESULT_BASE=/tmp/results TEST_DIR=/tmp/test SCRATCH_MNT=/tmp/scratch
-# No guest has udev, so dmsetup makes the nodes of its devices.
-export DM_DISABLE_UDEV=1
-mkdir "$RESULT_BASE" "$TEST_DIR" "$SCRATCH_MNT"
-{ cat /etc/passwd; echo "fsgqa:x:6001:6001::/tmp:/bin/bash"; echo "123456-fsgqa:x:6002:6001::/tmp:/bin/bash"
-	echo "fsgqa2:x:6003:6001::/tmp:/bin/bash"; } > /tmp/passwd && mount --bind /tmp/passwd /etc/passwd
-{ cat /etc/group; echo "fsgqa:x:6001:"; } > /tmp/group && mount --bind /tmp/group /etc/group
-xfstest() {
-	export FSTYP=$1 TEST_DEV=test SCRATCH_DEV=scratch
-	if [ "$1" != tmpfs ]; then
-		losetup -D
-		rm -f /tmp/test.img /tmp/scratch.img
-		truncate -s 1G /tmp/test.img /tmp/scratch.img
-		TEST_DEV=$(losetup -f --show /tmp/test.img)
-		SCRATCH_DEV=$(losetup -f --show /tmp/scratch.img)
-		"mkfs.$1" -q "$TEST_DEV" || return
-	fi
-	cd "$SUITE/xfstests" && ./check -T "$2"
-}
-export -f xfstest
-"""
-
 
 def program(name: str, source: Path) -> Program:
     """The program @name, as NATIVE has them, whose test the xfstests in @source
@@ -95,5 +71,5 @@ def judge(status: int, said: str) -> tuple[str, str]:
     return by_status(status, said)
 
 
-SUITE = Suite("xfstests", "generic tests of reads and writes beside maps and direct I/O", get, judge, setup=SETUP,
-              native=NATIVE, emulated=EMULATED)
+SUITE = Suite("xfstests", "generic tests of reads and writes beside maps and direct I/O", get, judge,
+              setup=setup("xfstests"), native=NATIVE, emulated=EMULATED)

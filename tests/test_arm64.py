@@ -62,19 +62,6 @@ cd "$path" && { sh script.sh > output.log 2>&1; echo $? > status; }
 class Configuration(Case):
     """build.fragments() of arm64, and what the fragment has."""
 
-    def test_fragment(self):
-        """It stands alone; each line is an option or a comment, none said
-        twice, and what the tests are about is there."""
-        (path,) = build.fragments("arm64")
-        lines = [line for line in path.read_text().splitlines() if "CONFIG_" in line]
-        for line in lines:
-            self.assertRegex(line, r'^(CONFIG_[A-Z0-9_]+=(y|\d+)|# CONFIG_[A-Z0-9_]+ is not set)$')
-        options = build.requested("arm64")
-        self.assertEqual(len(options), len(lines))
-        for name in ("SMP", "PER_VMA_LOCK", "SWAP", "MEMCG", "USERFAULTFD", "BLK_DEV_NULL_BLK", "PROVE_LOCKING",
-                     "DETECT_HUNG_TASK", "SERIAL_AMBA_PL011_CONSOLE", "9P_FS"):
-            self.assertEqual(options[f"CONFIG_{name}"], "y", name)
-
     def test_architecture(self):
         """All configurations are x86-64's, but for the guests of other
         architectures."""
@@ -273,10 +260,6 @@ class Initramfs(Case):
 class Scripts(Case):
     """The scripts of the initramfs that do not need a guest."""
 
-    def test_same_size(self):
-        """The disk that init makes has the size of the file system."""
-        self.assertIn(f"echo {arm64.EXT4_SIZE} > size\n", (arm64.SOURCES / "init.sh").read_text())
-
     @unittest.skipUnless(shutil.which("mkfs.ext4", path=SYSTEM), "there is no mkfs.ext4")
     def test_real(self):
         """What is written is a whole file system, whatever was there before."""
@@ -335,19 +318,6 @@ class Boot(Case):
             self.assertIn(words, argv)
         self.assertNotIn("netdev", argv)
 
-    def test_died(self):
-        """A guest that does not come to its end is a Failure with the log's
-        end and QEMU's own words."""
-        self.fake("qemu-system-aarch64", "echo 'Kernel panic - here'; echo 'qemu: no such device' >&2\n")
-        with self.fails("died", "Kernel panic - here", "no such device"):
-            arm64.boot(self.image, self.run_dir, "true")
-
-    def test_hung(self):
-        """One that takes too long is stopped."""
-        self.fake("qemu-system-aarch64", "echo last words; exec sleep 60\n")
-        with self.fails("did not finish in 1 s", "last words"):
-            arm64.boot(self.image, self.run_dir, "true", timeout=1)
-
     def test_no_qemu(self):
         """Without QEMU the next step is named."""
         with mock.patch.dict("os.environ", {"PATH": str(self.bin)}), self.fails("qemu-system-aarch64", "make install"):
@@ -363,12 +333,6 @@ class Chosen(KernelCase):
         path = self.root / "patches" / name / "series.toml"
         put(path, f"guests = {list(guests)}\n" + path.read_text())
         return model.find_topic(name)
-
-    def test_key(self):
-        """None by default; one that there is not is refused."""
-        self.assertEqual((self.topic("alpha").guests, self.asks("beta", "arm64").guests), ((), ("arm64",)))
-        with self.fails("series.toml", "'riscv'", "arm64"):
-            self.asks("gamma", "riscv")
 
     def ran(self, *chosen: model.Topic) -> tuple[list[tuple], list[Result]]:
         """Which targets are built for which architecture and run under which
@@ -408,18 +372,6 @@ class Chosen(KernelCase):
                                 ("debug", "HEAD", both, "kselftests debug"),
                                 ("arm64", "beta alone", ["beta"], "kselftests arm64")])
         self.assertEqual(len(results), 4)
-
-    def test_of_this_base(self):
-        """What a topic says of the base that is checked counts."""
-        seen, _ = self.ran(self.topic("alpha", more='neighbours = ["pidfd"]\nguests = ["arm64"]\n').for_base(self.base))
-        self.assertEqual([(image, targets) for image, _, targets, *_ in seen],
-                         [("trace", ["alpha", "pidfd"]), ("trace", ["alpha", "pidfd"]), ("debug", ["alpha"]),
-                          ("arm64", ["alpha"])])
-
-    def test_nobody_asks(self):
-        """Then there is no arm64 kernel at all."""
-        seen, _ = self.ran(self.topic("alpha"))
-        self.assertNotIn("arm64", [image for image, *_ in seen])
 
     def test_guest(self):
         """The results of the arm64 guest are its KTAP and its kernel's log."""

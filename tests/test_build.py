@@ -2,14 +2,12 @@
 """The configuration fragments, and cleaning what builds leave."""
 
 import subprocess
-import sys
 from unittest import mock
 
 from support import Case, KernelCase, git, put
 
 # isort: split
 import build
-import clean
 import locks
 import model
 
@@ -189,25 +187,3 @@ class CheckedOut(KernelCase):
         self.make("x", "base")
         put(self.dir / "x/hotpaths.built", "0" * 40 + "\n")
         self.assertEqual(self.make("x", "base"), ({"a.c", "b.c"}, "a0b0"))
-
-
-class Clean(Case):
-    """clean.main()."""
-
-    def clean(self, *words: str) -> list[str]:
-        """Clean, and what is left in the cache."""
-        root = locks.cache()
-        for name in ("build/v6.18-bench/x", "kernel/1/x", "run/a/x", "log/x", "memo/x", "download/x", "git/v6.18/x",
-                     "tree/v6.18/pipe/x", "tree/v6.18/build/x", "tree/v6.18/apply/x"):
-            put(root / name, "")
-        with mock.patch.object(sys, "argv", ["clean.py", *words]):
-            clean.main()
-        return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
-
-    def test_keeps_what_costs(self):
-        """Downloads, repositories and the trees that are edited stay."""
-        self.assertEqual(self.clean(), ["download/x", "git/v6.18/x", "tree/v6.18/pipe/x"])
-
-    def test_all(self):
-        """--all takes everything."""
-        self.assertEqual(self.clean("--all"), [])

@@ -123,11 +123,6 @@ class Marked(Case):
         with self.fails("no marks", str(self.dir / "trace")):
             self.read("sys_write(fd: 5)", "tracing_mark_write: x: end a")
 
-    def test_lost_events(self):
-        """A trace that lost events is refused here too."""
-        with self.fails("lost 17"):
-            marked(put(self.dir / "trace", TRACE.replace("# lost 0", "# lost 17")))
-
 
 class Entered(Case):
     """counters.entered()."""

@@ -5,7 +5,7 @@ import sys
 from dataclasses import replace
 from unittest import mock
 
-from support import USER_CONFIG, KernelCase, contents, git, put
+from support import KernelCase, contents, git, put
 
 # isort: split
 import export
@@ -40,10 +40,6 @@ class Blurb(KernelCase):
         self.assertEqual(export.blurb(put(self.dir / "cover", COVER)), (
             "pipe: a subject that is so long that somebody folded it",
             "First paragraph (with brackets):\n\n  1) a list: 1 (one)\n  2) figures\n\nLast paragraph."))
-
-    def test_none(self):
-        """Without a cover letter there are git's placeholders."""
-        self.assertEqual(export.blurb(self.dir / "none"), ("*** SUBJECT HERE ***", "*** BLURB HERE ***"))
 
 
 class Export(KernelCase):
@@ -135,13 +131,6 @@ class Export(KernelCase):
         self.assertEqual(self.write(), before)
         self.assertTrue(page.exists())
 
-    def test_other_topics_stay(self):
-        """Another topic's patches and mirrors are not touched."""
-        name = "tools/testing/selftests/beta/test.c"
-        beta = self.series("beta", (name, "", "beta\n"), start="main")
-        self.write()
-        self.assertEqual(((self.root / name).read_text(), len(beta.patches(self.base))), ("beta\n", 1))
-
     def test_cover_text_is_kept(self):
         """The text of the committed cover letter is kept, shortlog and
         diffstat are made anew, and neither date nor version of git is in it."""
@@ -200,12 +189,6 @@ class Export(KernelCase):
         head = tree.apply(self.repo, self.base, [self.one])
         self.assertEqual(git("rev-parse", f"{head}^{{tree}}", cwd=self.repo),
                          git("rev-parse", "HEAD^{tree}", cwd=self.path))
-
-    def test_user_configuration(self):
-        """The user's configuration changes nothing in what is exported."""
-        before = self.write()
-        self.user_config(USER_CONFIG)
-        self.assertEqual(self.write(), before)
 
     def main(self, *words: str) -> None:
         """Run the step as a program in this process."""

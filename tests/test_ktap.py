@@ -101,10 +101,6 @@ class Parse(unittest.TestCase):
         self.assertEqual([(one.name, one.seconds) for one in found], [("a", 3.0), ("t: sub", 2.25)])
         self.assertEqual([one.seconds for one in parse("1..1\nok 1 a\n")], [0])
 
-    def test_kept_plan_adds_nothing(self):
-        """A plan that was kept gives no result of its own."""
-        self.assertEqual(len(parse("1..2\nok 1 a\nok 2 b\n")), 2)
-
     def test_three_levels(self):
         """A plan counts the tests right below it, not the ones below those;
         all of the innermost count, under the names of both outer ones."""

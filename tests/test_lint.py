@@ -60,12 +60,6 @@ class Committed(KernelCase):
         put(self.one.patches(self.base)[0].with_name("0003-more.patch"), "")
         self.assertIn("make export TOPIC=alpha BASE=v0", self.found(self.base)["alpha: patches are as exported"][1])
 
-    def test_other_base(self):
-        """Patches for another base are looked at as well."""
-        other = replace(self.base, name="v1", reference=False)
-        self.export(other)
-        self.assertEqual(self.found(other), {"alpha: patches are as exported": (PASSED, "")})
-
 
 class Texts(KernelCase):
     """lint.texts(): what is said of a patch without a compiler."""

@@ -91,15 +91,6 @@ class Tables(KernelCase):
                          ({}, ("clone3",), (), ("held",)))
         self.assertEqual(here.for_base(self.base), here)
 
-    def test_chosen(self):
-        """Who asks for topics on a base gets them as they are there."""
-        one = self.topic("alpha", more='steps = { half = 1 }\n')
-        put(self.root / "patches/alpha/v0/0001-x.patch", "")
-        self.assertEqual([chosen.steps for chosen in (model.need_series(one, self.base),
-                                                      *model.chosen_topics(None, self.base),
-                                                      *model.chosen_topics([one], self.base))],
-                         [{"half": 1}] * 3)
-
     def test_replaces(self):
         """A topic that replaces another takes its place among all series where both
         have one, and who names both is told."""

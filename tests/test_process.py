@@ -32,12 +32,6 @@ class Output(Case):
         self.assertEqual(process.tail(self.dir / "log", 2), "    b\n    c")
         self.assertEqual(process.tail(self.dir / "none"), "")
 
-    def test_sha256(self):
-        """The checksum is that of sha256sum."""
-        (self.dir / "abc").write_text("abc")
-        self.assertEqual(process.sha256(self.dir / "abc"),
-                         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
-
 
 class Logged(Case):
     """process.logged()."""

@@ -16,20 +16,11 @@ PATCHED = [80.1, 81.2, 79.0, 80.6, 79.4, 80.0, 80.9]
 class Paired(unittest.TestCase):
     """stats.paired()."""
 
-    def test_deterministic(self):
-        """The same rounds give the same interval."""
-        self.assertEqual(stats.paired([1.1, 1.2, 1.3]), stats.paired([1.1, 1.2, 1.3]))
-
     def test_outliers(self):
         """A quarter of the rounds at each end moves neither ratio nor interval far."""
         found = stats.paired([0.01, 0.1, *[1.5] * 12, 30, 100])
         self.assertAlmostEqual(found["ratio"], 1.5)
         self.assertLess(found["interval"][1], 4)
-
-    def test_one(self):
-        """One round has one ratio."""
-        found = stats.paired([0.25])
-        self.assertEqual([round(one, 9) for one in (found["ratio"], *found["interval"])], [0.25] * 3)
 
     def test_coverage(self):
         """The interval has the true ratio in it in some 95 of 100 samples."""
@@ -53,12 +44,6 @@ class RatioInterval(unittest.TestCase):
         low, high = stats.ratio_interval(BASELINE, PATCHED)
         self.assertTrue(0.77 < low < 0.8 < high < 0.83)
         self.assertEqual(stats.ratio_interval(BASELINE, PATCHED), (low, high))
-
-    def test_wider_at_a_higher_level(self):
-        """More confidence takes a wider interval."""
-        low, high = stats.ratio_interval(BASELINE, PATCHED, level=0.5)
-        lower, higher = stats.ratio_interval(BASELINE, PATCHED, level=0.99)
-        self.assertTrue(lower < low < high < higher)
 
     def test_identical_samples(self):
         """Boots that all measure the same leave no doubt."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
-from support import SCRIPTS, Case, KernelCase, put
+from support import Case, KernelCase, put
 
 # isort: split
 import runs
@@ -83,16 +83,6 @@ class Having(Case):
         put(self.dir / "runtest/mm", "")
         with self.fails("no test", "suite-ltp.log"):
             ltp.programs(self.dir)
-
-    def test_fsx(self):
-        """A million operations on each file system, which has to be mounted."""
-        whole = [one for one in fsx.programs() if not one.name.startswith("short-")]
-        for system in fsx.SYSTEMS:
-            own = [one for one in whole if one.name.startswith(system)]
-            self.assertEqual(sum(int(one.command.split(" -N ")[1].split()[0]) for one in own), 1_000_000)
-            for one in own:
-                self.assertTrue(one.command.startswith(f"mountpoint -q /tmp/{system} && "))
-                self.assertNotIn(";", one.command)
 
     def test_names(self):
         """Every name is one of a file, and no two programs of a suite have one."""
@@ -465,10 +455,3 @@ class Command(KernelCase):
         """A suite that is not known is named, with those that are."""
         with mock.patch.object(sys, "argv", ["suites.py", "--suite", "ltp,tpl"]), self.fails("'tpl'", "hackbench"):
             suites.main()
-
-    def test_make(self):
-        """What make hands over."""
-        self.fake("steps", 'printf "%s\\n" "$@" "$LTP"\n')
-        done = subprocess.run(["make", "-s", "-C", SCRIPTS.parent, "PYTHON=steps", "suites", "SUITE=ltp", "LTP=/a b"],
-                              check=True, capture_output=True, text=True)
-        self.assertEqual(done.stdout.splitlines(), ["scripts/suites.py", "--suite", "ltp", "/a b"])

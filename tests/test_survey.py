@@ -194,11 +194,6 @@ cat "$answer"
         self.assertIn("filemap: no", text)
         self.assertEqual(len((self.dir / "ran").read_text().splitlines()), 2)
 
-    def test_nothing_happened(self):
-        """What works and sees nothing is no gain."""
-        self.bpftrace(pipe_write_size={}, pipe_mutex={})
-        self.assertIn("pipe: no: nobody wrote to a pipe.", self.survey("--topic", "pipe"))
-
     def test_refused(self):
         """Without root or bpftrace, or for an unknown topic, nothing is run."""
         self.bpftrace()

@@ -86,14 +86,6 @@ class Apply(KernelCase):
         (locks.cache() / "tree").rename(self.dir / "trees")
         self.assertEqual(tree.apply(self.imported(), self.base, [one]), head)
 
-    def test_missing_file(self):
-        """A patch for a file that the base lacks names the file."""
-        one = self.series("alpha", SEVEN)
-        patch = one.patches(self.base)[0]
-        patch.write_text(patch.read_text().replace("fs/pipe.c", "fs/gone.c"))
-        with self.fails("fs/gone.c"):
-            tree.apply(self.repo, self.base, [one])
-
     def test_no_patches(self):
         """A topic without a series for the base is refused, with what the base
         has of it."""
@@ -235,11 +227,6 @@ class EditTree(KernelCase):
         patch = self.one.patches(self.base)[0]
         patch.write_text(patch.read_text().replace("+line seven", "+line 7.0"))
 
-    def test_branch(self):
-        """The tree is on the topic's branch, with the series on it."""
-        self.assertEqual(git("symbolic-ref", "--short", "HEAD", cwd=self.path), "alpha")
-        self.assertEqual(self.head(), tree.apply(self.repo, self.base, [self.one]))
-
     def test_follows_the_patches(self):
         """Where there is no work in it, it follows the patches."""
         self.edit_patch()
@@ -279,24 +266,11 @@ class EditTree(KernelCase):
             self.assertEqual(git("symbolic-ref", "--short", "HEAD", cwd=self.path), "alpha")
             self.edit_patch()
 
-    def test_removed_by_hand_without_work(self):
-        """Where there was no work in it, the new tree follows the patches."""
-        shutil.rmtree(self.path)
-        self.edit_patch()
-        tree.edit_tree(self.repo, self.base, self.one)
-        self.assertIn("line 7.0\n", (self.path / "fs/pipe.c").read_text())
-        self.assertNotIn("commits of the branch", self.said.getvalue())
-
     def test_program(self):
         """make tree names the tree."""
         with mock.patch.object(sys, "argv", ["tree.py", "--base", "v0", "--topic", "alpha"]):
             tree.main()
         self.assertIn(f"{self.path}: branch alpha, 1 patches on v9.1.2", self.said.getvalue())
-
-    def test_without_patches(self):
-        """A new topic begins on the base."""
-        path = tree.edit_tree(self.repo, self.base, self.topic("beta"))
-        self.assertEqual(git("rev-parse", "HEAD", cwd=path), git("rev-parse", "v9.1.2^{commit}", cwd=self.repo))
 
 
 class Code(KernelCase):

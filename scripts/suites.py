@@ -30,7 +30,7 @@ from command import arguments, run
 from fetch import repository
 from guest import boot
 from install import need
-from klog import lockdep_off, report
+from klog import lockdep_off, report, short_of
 from ktap import FAILED, PASSED, SKIPPED, Result, count, shown
 from locks import cache, room_for_builds
 from model import ROOT, Base, chosen_topics
@@ -175,6 +175,9 @@ def guests(image: Kernel, suite: Suite, had: Had, programs: list[Program], name:
         # The logs are kept, but not one more copy of the programs.
         shutil.rmtree(ran.path / "kselftest", ignore_errors=True)
         new, guilty = outcomes(suite, ran)
+        short = short_of(ran.console.read_text(errors="replace"))
+        if short and any(result.verdict == FAILED for result in new.values()):
+            raise Failure(f"{name}: {short}; the log is {ran.console}")
         if (isinstance(ended, Late) and limit < whole and len(new) > 1
                 and new.get(guilty) == Result(guilty, FAILED, CUT_OFF)):
             # One guest may have been too short for all of them.

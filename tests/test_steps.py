@@ -9,7 +9,7 @@ from support import Case
 # isort: split
 import process
 import steps
-from ktap import FAILED, PASSED, Result
+from ktap import FAILED, PASSED, SKIPPED, Result
 
 
 class CarryOut(Case):
@@ -47,6 +47,8 @@ class CarryOut(Case):
         self.assertEqual(self.left(one, two)[0], "1 of 2, about 11 min left: a")
         self.assertEqual(self.left(one, two, fresh=True)[0], "1 of 2, about 17 min left: a")
         self.assertEqual(self.left(one, self.step("b", 4, 0.1, "others"))[0], "1 of 2, about 17 min left: a")
+        self.left(self.step("c", 9, 0.1, "inputs", SKIPPED))
+        self.assertEqual(self.left(self.step("c", 9, 1, "inputs"))[0], "1 of 1, about 9 min left: c")
         # It remembered its results: what it takes without is not forgotten.
         self.assertEqual(self.left(one, self.step("b", 4, 7, "third"))[0], "1 of 2, about 17 min left: a")
         self.left(one, self.step("b", 4, 7, "third", FAILED))

@@ -306,6 +306,13 @@ class Guests(KernelCase):
         self.assertEqual(shown["a2"][0], FAILED)
         self.assertIn(f"patched: {suites.REPEATS + 1}x failed: the guest ended", shown["a2"][1])
 
+    def test_short_of(self):
+        """What fails where the machine was short of processes is blamed on no kernel."""
+        self.table["patched", "a2"] = ["die"]
+        with mock.patch.object(suites, "short_of", lambda _log: "could not start a process"), \
+                self.fails("could not start a process", "console.log"):
+            self.shown()
+
     def test_late(self):
         """A guest that has not the time for all programs leaves the one that runs at its
         end to the next guest, where it fails if it is still running then.  One that has

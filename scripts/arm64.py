@@ -36,10 +36,10 @@ EXT4_SIZE = 96
 EXT4 = ("-b", "4096", "-E", "packed_meta_blocks=1,lazy_itable_init=0,lazy_journal_init=0")
 
 
-def contents(root: Path) -> None:
+def fill_initramfs(root: Path) -> None:
     """Put what the initramfs has into the empty directory @root.  Raises
     Failure where busybox cannot be had or mkfs.ext4 does not run."""
-    fetch.unpack(fetch.package(*BUSYBOX), ("bin/busybox",), root)
+    fetch.unpack(fetch.debian_file(*BUSYBOX), ("bin/busybox",), root)
     for directory in (*MOUNT_POINTS, "lib", "usr/bin"):
         (root / directory).mkdir(parents=True)
     for name, path in SCRIPTS.items():
@@ -63,7 +63,7 @@ def made_of() -> str:
 
 def initramfs() -> Path:
     """The initramfs of the guest, made where it is not in the cache; raises
-    Failure as contents() does."""
+    Failure as fill_initramfs() does."""
     path = cache() / "build" / f"initramfs-{made_of()}.gz"
     with lock("initramfs"):
         if path.exists():
@@ -73,7 +73,7 @@ def initramfs() -> Path:
         shutil.rmtree(scratch, ignore_errors=True)
         root = scratch / "root"
         root.mkdir(parents=True)
-        contents(root)
+        fill_initramfs(root)
         names = sorted(str(one.relative_to(root)) for one in root.rglob("*"))
         output("cpio", "-o", "--quiet", "-H", "newc", "-R", "0:0", "-F", scratch / "cpio", cwd=root,
                text="\n".join(names))

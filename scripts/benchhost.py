@@ -79,7 +79,7 @@ def differences(one: dict, other: dict, keys: tuple[str, ...]) -> str:
                      for name in one[key] | other[key] if one[key].get(name) != other[key].get(name))
 
 
-def programs(timings: list[Timing]) -> Path:
+def built_benchmarks(timings: list[Timing]) -> Path:
     """The directory with the benchmarks of @timings, built with this machine's own
     headers where they are not there: all boots and kernels run the same ones."""
     out = home() / "programs" / regress_hash()[:16]
@@ -110,7 +110,7 @@ def result(argv: list[str], cwd: Path, duration: float) -> tuple[dict | None, st
     return found[0], ""
 
 
-def measured(chosen: dict[str, Timing], programs_in: Path, cwd: Path, duration: float,
+def time_all(chosen: dict[str, Timing], programs_in: Path, cwd: Path, duration: float,
              rounds: int) -> tuple[list[dict], dict[tuple[str, str], int]]:
     """All cases of all topics, one after the other, @rounds times: the rows, with the
     median of the rounds, and how many cases of a topic were left out for what reason."""
@@ -230,9 +230,9 @@ def main() -> None:
             "settings": {"seconds of each run": args.duration, "benchmarks": regress_hash()[:16],
                          "compiler": compiler()}, "load": os.getloadavg()[0], "rows": []}
     refuse(args.save, boot)
-    built = programs(list(chosen.values()))
+    built = built_benchmarks(list(chosen.values()))
     with tempfile.TemporaryDirectory(prefix="hotpaths-", dir=args.dir.resolve()) as work:
-        boot["rows"], skipped = measured(chosen, built, Path(work), args.duration, args.rounds)
+        boot["rows"], skipped = time_all(chosen, built, Path(work), args.duration, args.rounds)
     for (topic, why), count in skipped.items():
         say(f"bench-host: {topic}: left out, {count} times: {why}")
     if not boot["rows"]:

@@ -204,7 +204,7 @@ def kselftest_guest(base: Base, repo: Path, revision: str, config: str, chosen: 
         yield from guest(image, tests, f"{before}tools", TOOLS, what, round_robin=True)
 
 
-def listed(chosen: list[Topic], which: str) -> tuple[str, ...]:
+def named_tests(chosen: list[Topic], which: str) -> tuple[str, ...]:
     """The tests that the topics @chosen name under the key @which of their
     series.toml, each once."""
     return tuple(dict.fromkeys(name for topic in chosen for name in getattr(topic, which)))
@@ -227,9 +227,9 @@ def all_suites(base: Base, repo: Path, what: Run, before: str) -> Iterator[Resul
     if refusal:
         yield Result(f"{before}suites", SKIPPED, refusal)
         return
-    for compared in suites.both(base, repo, suites.USUAL, suites.guest_configs(base),
+    for compared in suites.compare_suites(base, repo, suites.USUAL, suites.guest_configs(base),
                                 suites.Options(what.accel, what.fresh)):
-        for result in suites.results(compared):
+        for result in suites.suite_results(compared):
             yield replace(result, name=before + result.name)
 
 
@@ -243,7 +243,7 @@ def packages(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str
         """Build the package and boot its kernel, which has to be of its release."""
         config = kernel(repo, base, revision, "trace", "patched")
         where = run_directory("check-deb-package")
-        made = deb.package(repo, base, revision, (config.path / "config").read_text(), "check", where)
+        made = deb.build_package(repo, base, revision, (config.path / "config").read_text(), "check", where)
         release = made.name.split("_")[0].removeprefix("linux-image-")
         unpack(made, (f"boot/vmlinuz-{release}",), where)
         image = replace(config, path=where)
@@ -332,7 +332,7 @@ def measured(base: Base, repo: Path) -> Iterator[Result]:
                  f"{wrong[0][0].relative_to(ROOT)} has others: run 'make report BASE={base.name}'" if wrong else "")
 
 
-def texts(subject: Subject, what: Run) -> Iterator[Result]:
+def check_texts(subject: Subject, what: Run) -> Iterator[Result]:
     """What is checked of patches, mirrors and figures without building anything."""
     yield from lint.quick(subject.base, [*subject.chosen, *subject.apart], subject.repo, what.fresh)
     yield from measured(subject.base, subject.repo)
@@ -340,7 +340,7 @@ def texts(subject: Subject, what: Run) -> Iterator[Result]:
 
 def objects(subject: Subject, chosen: list[Topic], what: Run, before: str, names: tuple[str, ...]) -> Iterator[Result]:
     """What the series of @chosen touch, compiled in the configurations @names."""
-    for result in configs.series(chosen, subject.base, subject.repo, fresh=what.fresh,
+    for result in configs.compare_series(chosen, subject.base, subject.repo, fresh=what.fresh,
                                  chosen=tuple(configs.CONFIGS[name] for name in names),
                                  refusal=what.budget.refusal(BUILD_MINUTES)):
         yield replace(result, name=before + result.name)
@@ -350,7 +350,7 @@ def quick_guests(subject: Subject, chosen: list[Topic], what: Run, before: str) 
     """The tests that prove a change: under User-Mode Linux, natively, and a
     short list in QEMU of what that lacks; or all of them there, where the base
     has no User-Mode Linux for it.  @before comes before each result's name."""
-    base, (native, emulated) = subject.base, (listed(chosen, "native"), listed(chosen, "emulated"))
+    base, (native, emulated) = subject.base, (named_tests(chosen, "native"), named_tests(chosen, "emulated"))
     wanted = {UM.name: native, "check": emulated} if base.uml else {"check": tuple(dict.fromkeys(emulated + native))}
     for config, only in wanted.items():
         if only:
@@ -361,10 +361,10 @@ def quick_guests(subject: Subject, chosen: list[Topic], what: Run, before: str) 
                     neighbours=True, before=subject.before + before), BOOTS, 20)
 
 
-def quick(subject: Subject, what: Run) -> Iterator[Step]:
+def quick_steps(subject: Subject, what: Run) -> Iterator[Step]:
     """What `make check` does for one base, but for the series' applying."""
     base, chosen = subject.base, subject.chosen
-    yield subject.step("patches, mirrors, figures", lambda: texts(subject, what), ("source", "lint"), 3)
+    yield subject.step("patches, mirrors, figures", lambda: check_texts(subject, what), ("source", "lint"), 3)
     yield from quick_guests(subject, chosen, what, "")
     yield subject.step("other people's tests, a short list", lambda: quick_suites(base, subject.repo, chosen, what),
                        (*BOOTS, "suites"), 3)
@@ -397,25 +397,25 @@ def everything(subject: Subject, chosen: list[Topic], what: Run, before: str) ->
     yield subject.step(f"{before}lint, the objects of each patch", named(lambda: lint.lint(
         base, chosen, subject.repo, what.fresh)), ("source", "build", "lint"), 15)
     yield subject.step(f"{before}litmus tests", named(lambda: (
-        result for topic in chosen for result in litmus.series(topic, base, subject.repo))), ("source",), 2)
+        result for topic in chosen for result in litmus.run_litmus(topic, base, subject.repo))), ("source",), 2)
     yield subject.step(f"{before}touched objects, all configurations", lambda: objects(
         subject, chosen, what, name, tuple(configs.CONFIGS)), ("source", "build", "lint", "ports"), 25)
     for topic in chosen:
-        if harness.available(topic, base):
-            yield subject.step(f"{before}{topic.name} in user space", named(lambda topic=topic: harness.series(
+        if harness.has_harness(topic, base):
+            yield subject.step(f"{before}{topic.name} in user space", named(lambda topic=topic: harness.run_harness(
                 topic, base, subject.repo)), ("source", "tests"), 5)
-        if knockout.available(topic, base):
-            yield subject.step(f"{before}{topic.name} with parts left out", named(lambda topic=topic: knockout.series(
-                topic, base, subject.repo, what.accel)), BOOTS, 30)
+        if knockout.has_cases(topic, base):
+            yield subject.step(f"{before}{topic.name} with parts left out", named(
+                lambda topic=topic: knockout.run_cases(topic, base, subject.repo, what.accel)), BOOTS, 30)
 
 
-def full(subject: Subject, what: Run) -> Iterator[Step]:
+def full_steps(subject: Subject, what: Run) -> Iterator[Step]:
     """What `make check-full` adds for one base: of the series that go in together, and
     of each that one of them replaces.  KCSAN runs on the reference base: its known races
     are those that klog names."""
     base, chosen = subject.base, subject.chosen
     yield from everything(subject, chosen, what, "")
-    only = listed(chosen, "emulated")
+    only = named_tests(chosen, "emulated")
     if base.reference and only:
         yield subject.step("tests with KCSAN", lambda: kselftest_guest(
             base, subject.repo, apply(subject.repo, base, chosen), "kcsan", chosen, "patched", what, only=only,
@@ -446,7 +446,7 @@ def concerned_bases(base: Base) -> Iterator[Base]:
 
 def plan(base: Base, kdir: str | None, what: Run, everywhere: bool) -> list[Step]:
     """The steps of a run about @base: of other bases, that their series apply, or what
-    full() does where all is to be done @everywhere."""
+    full_steps() does where all is to be done @everywhere."""
     subjects = [Subject(one, kdir if one == base else None, "" if one == base else f"{one.name}: ")
                 for one in concerned_bases(base)]
     steps = [Step("the tooling's own tests", lambda: [*tooling(), *lint.scripts()], ("source", "lint"), 2)]
@@ -454,8 +454,8 @@ def plan(base: Base, kdir: str | None, what: Run, everywhere: bool) -> list[Step
         there = (cache() / "git" / subject.base.name).exists()
         steps.append(Step(f"series apply to {subject.base.name}", lambda subject=subject: apply_all(subject),
                           ("source",), 1 if there else 5, subject.inputs))
-    steps += quick(subjects[0], what)
-    return steps + [step for subject in subjects if everywhere for step in full(subject, what)]
+    steps += quick_steps(subjects[0], what)
+    return steps + [step for subject in subjects if everywhere for step in full_steps(subject, what)]
 
 
 def proved(results: list[Result]) -> Iterator[Result]:

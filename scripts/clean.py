@@ -39,7 +39,7 @@ def megabytes(*paths: Path) -> int:
     return sum(int(line.split()[0]) for line in output("du", "-sm", *there).splitlines()) if there else 0
 
 
-def told(root: Path, own: list[Path], edited: list[Path]) -> list[str]:
+def listing(root: Path, own: list[Path], edited: list[Path]) -> list[str]:
     """A line for each part of the cache @root: how much it is, and what it takes to have
     it again; @own: the worktrees of the steps; @edited: those of series."""
     rows = [(megabytes(root / name), f"{name}: {words}") for name, words in REBUILT.items()]
@@ -78,7 +78,7 @@ def main() -> None:
     root = cache()
     edited = [path for path in root.glob("tree/*/*") if path.name in topics()]
     own = [path for path in root.glob("tree/*/*") if path not in edited]
-    print("\n".join(told(root, own, edited)))
+    print("\n".join(listing(root, own, edited)))
     if args.list:
         return
     with ExitStack() as held:

@@ -123,7 +123,7 @@ def stacks(text: str) -> dict[str, int]:
     return found
 
 
-def build(config: Config, source: Path, label: str, out: Path, objects: list[str]) -> Built:
+def build_config(config: Config, source: Path, label: str, out: Path, objects: list[str]) -> Built:
     """Build in @out those of @objects that @config configures, out of @source
     with the .config that is in @out.  @label names the log.  Raises Failure
     where make cannot prepare; an object that does not compile is said in what
@@ -144,7 +144,7 @@ def build(config: Config, source: Path, label: str, out: Path, objects: list[str
     return Built(mine, said, frames, broken)
 
 
-def both(config: Config, repo: Path, base: Base, head: str, objects: list[str]) -> tuple[Built, Built]:
+def build_both(config: Config, repo: Path, base: Base, head: str, objects: list[str]) -> tuple[Built, Built]:
     """@config built of @base and of the revision @head of @repo.  Raises
     Failure where it cannot be configured, naming the options that were not
     taken, or where its compiler is missing."""
@@ -158,12 +158,12 @@ def both(config: Config, repo: Path, base: Base, head: str, objects: list[str]) 
         source = worktree(repo, "lint", base.tag)
         logged("tinyconfig", ["make", "-C", source, f"O={out}", *config.words, "tinyconfig"], log)
         merge(source, out, name, config.fragments(base), log, config.words)
-        before = build(config, source, "base", out, objects)
+        before = build_config(config, source, "base", out, objects)
         source = worktree(repo, "lint", head)
         # On top of the base's: an option that the series adds takes its
         # default, where tinyconfig would switch it off.
         merge(source, out, name, config.fragments(base), log, config.words)
-        return before, build(config, source, "series", out, objects)
+        return before, build_config(config, source, "series", out, objects)
 
 
 def frame(function: str, before: int | None, after: int | None, limit: int, slack: int = 0) -> tuple[str, str]:
@@ -180,7 +180,7 @@ def frame(function: str, before: int | None, after: int | None, limit: int, slac
     return PASSED, f"{after} bytes" + ("" if before is None else f", {before} on the base")
 
 
-def judge(config: Config, before: Built, after: Built, frames: tuple[str, ...] = ()) -> Iterator[Result]:
+def judge_config(config: Config, before: Built, after: Built, frames: tuple[str, ...] = ()) -> Iterator[Result]:
     """The results of @config: its warnings, and the stack frames of @frames,
     each 'file.c:function'."""
     name = f"{config.name}: {len(after.objects)} objects build with W=1"
@@ -217,7 +217,7 @@ def unseen(objects: list[str], frames: tuple[str, ...], everything: list[Built])
                          "no configuration has that function: fix the topic's 'frames'")
 
 
-def compare(repo: Path, base: Base, head: str, objects: list[str], frames: tuple[str, ...] = (),
+def compare_configs(repo: Path, base: Base, head: str, objects: list[str], frames: tuple[str, ...] = (),
             chosen: tuple[Config, ...] = tuple(CONFIGS.values())) -> Iterator[Result]:
     """The results for @objects of @repo in the configurations @chosen, between the
     base @base and the revision @head.  What no configuration looked at fails where all are
@@ -227,13 +227,13 @@ def compare(repo: Path, base: Base, head: str, objects: list[str], frames: tuple
     for config in chosen:
         say(f"configs: {config.name}: {compiler(config.compiler) if shutil.which(config.compiler) else config.arch}")
         try:
-            before, after = both(config, repo, base, head, objects)
+            before, after = build_both(config, repo, base, head, objects)
         except Failure as err:
             broken = True
             yield Result(f"{config.name}: builds", FAILED, str(err))
             continue
         everything += [before, after]
-        yield from judge(config, before, after, frames)
+        yield from judge_config(config, before, after, frames)
     if len(chosen) == len(CONFIGS) and not broken:
         yield from unseen(objects, frames, everything)
 
@@ -245,9 +245,9 @@ def touched(repo: Path, start: str, head: str) -> list[str]:
     return [path[:-1] + "o" for path in kernel_files(paths, ".c")]
 
 
-def what_matters(base: Base, start: str, revision: str, objects: list[str], frames: tuple[str, ...],
+def config_inputs(base: Base, start: str, revision: str, objects: list[str], frames: tuple[str, ...],
                  chosen: tuple[Config, ...]) -> list[str]:
-    """What the results of compare() follow from; @start and @revision are git
+    """What the results of compare_configs() follow from; @start and @revision are git
     trees, so that other words in a message cost no builds."""
     compilers = sorted({config.compiler for config in chosen})
     return [start, revision, *objects, *frames, *(config.name for config in chosen),
@@ -255,7 +255,7 @@ def what_matters(base: Base, start: str, revision: str, objects: list[str], fram
             *(json.dumps(options(config.fragments(base))) for config in chosen), str(RULES)]
 
 
-def series(stack: list[Topic], base: Base, repo: Path, head: str | None = None,
+def compare_series(stack: list[Topic], base: Base, repo: Path, head: str | None = None,
            chosen: tuple[Config, ...] = tuple(CONFIGS.values()), fresh: bool = False,
            refusal: str = "") -> Iterator[Result]:
     """The results for the series of @stack on @base, one on the other, or for the
@@ -273,8 +273,8 @@ def series(stack: list[Topic], base: Base, repo: Path, head: str | None = None,
     frames = tuple(wanted for topic in stack for wanted in topic.frames)
     objects = sorted({wanted.split(":")[0][:-1] + "o" for wanted in frames} | set(touched(repo, start, revision)))
     for result in memo.results(f"configs: {names} on {base.name}",
-                               what_matters(base, start, tree_of(repo, revision), objects, frames, chosen),
-                               lambda: compare(repo, base, revision, objects, frames, chosen), fresh, refusal):
+                               config_inputs(base, start, tree_of(repo, revision), objects, frames, chosen),
+                               lambda: compare_configs(repo, base, revision, objects, frames, chosen), fresh, refusal):
         yield Result(f"{names}: {result.name}", result.verdict, result.why)
 
 
@@ -290,7 +290,7 @@ def main() -> int:
         raise Failure("--head is a revision of one topic: give --topic as well")
     need("source", "build", "lint", "ports")
     repo = repository(base, args.kdir)
-    results = shown(series(topics, base, repo, args.head,
+    results = shown(compare_series(topics, base, repo, args.head,
                            tuple(CONFIGS[name] for name in dict.fromkeys(args.config or CONFIGS)), args.fresh))
     print(f"configs: {count(results)}")
     return any(result.verdict == FAILED for result in results)

@@ -26,7 +26,7 @@ FOREIGN = {"CONFIG_SYSTEM_TRUSTED_KEYS": '""', "CONFIG_SYSTEM_REVOCATION_KEYS": 
 PROFILES = "pkg.linux-upstream.nokerneldbg pkg.linux-upstream.nokernelheaders"
 
 
-def configured(config: str, name: str) -> str:
+def package_config(config: str, name: str) -> str:
     """@config for a kernel whose release ends in -@name, without what only a
     distribution's own source has.  An option that is not in it stays so."""
     wanted = {**{key: value for key, value in FOREIGN.items() if f"\n{key}=" in f"\n{config}"},
@@ -47,7 +47,7 @@ def given(path: Path | None) -> str:
     return config
 
 
-def package(repo: Path, base: Base, revision: str, config: str, label: str, out: Path) -> Path:
+def build_package(repo: Path, base: Base, revision: str, config: str, label: str, out: Path) -> Path:
     """Build the kernel of @revision in @config as a package whose release names
     @label and the source; its path in @out."""
     # So that figures of a series are not added to those of what it was before.
@@ -60,7 +60,7 @@ def package(repo: Path, base: Base, revision: str, config: str, label: str, out:
         # make leaves them beside its objects.
         for old in place.glob("*.deb"):
             old.unlink()
-        (objects / ".config").write_text(configured(config, name))
+        (objects / ".config").write_text(package_config(config, name))
         words = ["make", "-C", source, f"O={objects}"]
         logged("olddefconfig", [*words, "olddefconfig"], log)
         say(f"deb: {base.tag} {name} (log: {log})")
@@ -90,8 +90,8 @@ def main() -> None:
     repo = repository(base, args.kdir)
     out = args.out or home() / "packages" / base.name
     series = "-".join(topic.name for topic in topics)
-    made = [package(repo, base, base.tag, config, "base", out),
-            package(repo, base, apply(repo, base, topics), config, series, out)]
+    made = [build_package(repo, base, base.tag, config, "base", out),
+            build_package(repo, base, apply(repo, base, topics), config, series, out)]
     say(f"deb: 'sudo dpkg -i {' '.join(map(str, made))}' installs both; boot each of them five times, by turns, with "
         f"'make bench-host SAVE=base' on one and 'make bench-host SAVE={series}' on the other, and then "
         f"'make bench-compare A=base B={series}'")

@@ -12,16 +12,15 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from base_check import touched_blobs, verify
 from command import arguments, run
 from install import need
 from locks import cache, lock
 from model import Base
 from process import GIT_IDENTITY, Failure, logged, output, say, sha256
 
-from patches import touched_blobs, verify
 
-
-def mirrors() -> list[str]:
+def debian_mirrors() -> list[str]:
     """The mirrors that apt uses for Debian itself, as URLs; none without apt."""
     try:
         sites = output("apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN)", check=False)
@@ -59,14 +58,14 @@ def first(name: str, sources: list[tuple[str, Path, str]]) -> Path:
     raise Failure(f"cannot get {name}: {'; '.join(answers) or 'no source is known'}. Run it again")
 
 
-def package(pool: str, checksum: str) -> Path:
+def debian_file(pool: str, checksum: str) -> Path:
     """The file @pool (its path below the root of a Debian mirror) in the
     cache, downloaded where it is not there or not the one with SHA-256
     @checksum; raises Failure where no mirror has it."""
     path = cache() / "download" / Path(pool).name
     if path.exists() and sha256(path) == checksum:
         return path
-    return first(path.name, [(f"{site}/{pool}", path, checksum) for site in mirrors()])
+    return first(path.name, [(f"{site}/{pool}", path, checksum) for site in debian_mirrors()])
 
 
 def unpack(archive: Path, members: tuple[str, ...], root: Path) -> None:
@@ -91,7 +90,7 @@ def download(base: Base) -> Path:
     for have in (archive, plain):
         if have.exists():
             return have
-    sources = [(f"{site}/{base.pool}", archive, base.sha256) for site in mirrors() if base.pool]
+    sources = [(f"{site}/{base.pool}", archive, base.sha256) for site in debian_mirrors() if base.pool]
     if base.url:
         sources.append((base.url, plain, ""))
     try:

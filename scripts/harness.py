@@ -33,12 +33,12 @@ RUNS = 10
 def described(topic: Topic, base: Base) -> dict:
     """The harness.toml of @topic for @base; Failure where there is none."""
     path = variants(topic, base) / "harness.toml"
-    if not available(topic, base):
+    if not has_harness(topic, base):
         raise Failure(f"topic '{topic.name}' has no tests in user space for {base.name}: there is no {path}")
     return read_toml(path)
 
 
-def available(topic: Topic, base: Base) -> bool:
+def has_harness(topic: Topic, base: Base) -> bool:
     """Whether @topic has such tests for @base."""
     return (variants(topic, base) / "harness.toml").exists()
 
@@ -78,7 +78,7 @@ def once(where: Path, program: str, words: list[str], fast: bool) -> str:
     return f"status {done.returncode}: {said[0]}" if done.returncode else ""
 
 
-def series(topic: Topic, base: Base, repo: Path, knockout: bool = True) -> Iterator[Result]:
+def run_harness(topic: Topic, base: Base, repo: Path, knockout: bool = True) -> Iterator[Result]:
     """The results of @topic for @base: of its code as it is, and if @knockout, of
     each case.  Raises Failure as the functions above do."""
     table = described(topic, base)
@@ -109,7 +109,7 @@ def main() -> int:
     args = parser.parse_args()
     topic = need_series(args.topic, args.base)
     need("source", "tests")
-    results = shown(series(topic, args.base, repository(args.base, args.kdir), not args.no_knockout))
+    results = shown(run_harness(topic, args.base, repository(args.base, args.kdir), not args.no_knockout))
     print(count(results))
     return any(result.verdict == FAILED for result in results)
 

@@ -51,7 +51,7 @@ KNOWN = (
 SHORT_OF = {"11": "start one more process", "12": "give it more memory", "24": "open one more file"}
 
 
-def known(lines: list[str], place: int) -> bool:
+def is_known(lines: list[str], place: int) -> bool:
     """Whether the report that begins at lines[@place] is a known one: a race of RACES,
     or one of KNOWN."""
     race = RACE.search(lines[place])
@@ -65,7 +65,7 @@ def report(lines: list[str], place: int) -> str:
     """lines[@place] with its kind before it where it is a report of lockdep, KASAN, RCU,
     WARN, BUG, the hung-task detector or KCSAN, but for known ones; else nothing."""
     kind = next((kind for kind, pattern in REPORTS.items() if re.search(pattern, lines[place])), "")
-    return f"{kind}: {lines[place].strip()}" if kind and not known(lines, place) else ""
+    return f"{kind}: {lines[place].strip()}" if kind and not is_known(lines, place) else ""
 
 
 def reports(console: str) -> list[str]:

@@ -53,7 +53,7 @@ def cases(path: Path) -> list[Case]:
         raise Failure(f"{path} or a case of it has no {err}: see the other cases") from err
 
 
-def script(topic: Topic, chosen: list[Case]) -> str:
+def cases_script(topic: Topic, chosen: list[Case]) -> str:
     """The bash that runs @chosen in the guest; case N prints to N.ktap."""
     lines = [SWAP, "mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug",
              f"cd kselftest/{topic.kselftest}"]
@@ -64,7 +64,7 @@ def script(topic: Topic, chosen: list[Case]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def judge(case: Case, text: str) -> Result:
+def judge_case(case: Case, text: str) -> Result:
     """Whether the KTAP @text is what @case expects."""
     results = parse(text)
     broken = [result.why for result in results if result.name == "KTAP"]
@@ -79,18 +79,18 @@ def judge(case: Case, text: str) -> Result:
     return Result(case.name, FAILED if failed else PASSED, ", ".join(failed))
 
 
-def available(topic: Topic, base: Base) -> bool:
+def has_cases(topic: Topic, base: Base) -> bool:
     """Whether the series of @topic for @base has cases."""
     return (variants(topic, base) / "knockout.toml").exists()
 
 
-def guest(topic: Topic, base: Base, repo: Path, accel: str, config: str, chosen: list[Case]) -> Iterator[Result]:
+def guest_cases(topic: Topic, base: Base, repo: Path, accel: str, config: str, chosen: list[Case]) -> Iterator[Result]:
     """The results of the cases @chosen of @topic for @base on the kernel of
     configuration @config, and of its log.  Raises Failure where the guest ends
     early."""
     image, tests = prepare(repo, base, variant(repo, base, topic, "knockout"), config, [topic],
                            f"{topic.name}-knockout")
-    ran = boot(image, tests, f"{base.name}-knockout-{topic.name}-{config}", script(topic, chosen),
+    ran = boot(image, tests, f"{base.name}-knockout-{topic.name}-{config}", cases_script(topic, chosen),
                f"knock-outs of {topic.name}, {config}", memory="2G",
                accel="" if config in GUESTS else accelerator(accel, image), timeout=PATIENCE)
     found = ran.reports()
@@ -98,12 +98,12 @@ def guest(topic: Topic, base: Base, repo: Path, accel: str, config: str, chosen:
         raise Failure(f"the guest ended before its last case: {ran.output} and swap.log beside it say why")
     for number, case in enumerate(chosen):
         ktap = ran.path / f"{number}.ktap"
-        yield judge(case, ktap.read_text(errors="replace") if ktap.exists() else "")
+        yield judge_case(case, ktap.read_text(errors="replace") if ktap.exists() else "")
     yield Result(f"{config}: the kernel's log", FAILED if found else PASSED, "\n".join(found[:10]))
     say(f"knockout: what the tests printed is in {ran.path}")
 
 
-def series(topic: Topic, base: Base, repo: Path, accel: str, words: list[str] | None = None) -> Iterator[Result]:
+def run_cases(topic: Topic, base: Base, repo: Path, accel: str, words: list[str] | None = None) -> Iterator[Result]:
     """The results of the cases of @topic for @base, or of those with one of @words
     in their names, and of the kernels' logs.  Raises Failure where there is no
     case, or a guest ends early."""
@@ -112,7 +112,7 @@ def series(topic: Topic, base: Base, repo: Path, accel: str, words: list[str] | 
     if not chosen:
         raise Failure(f"no case has {' or '.join(words)} in its name: see {variants(topic, base)}/knockout.toml")
     for config in dict.fromkeys(case.config for case in chosen):
-        yield from guest(topic, base, repo, accel, config, [case for case in chosen if case.config == config])
+        yield from guest_cases(topic, base, repo, accel, config, [case for case in chosen if case.config == config])
 
 
 def main() -> int:
@@ -122,11 +122,11 @@ def main() -> int:
     parser.add_argument("--case", action="append", help="only cases with this in their names")
     args = parser.parse_args()
     base, topic = args.base, need_series(args.topic, args.base)
-    if not available(topic, base):
+    if not has_cases(topic, base):
         raise Failure(f"topic '{topic.name}' has no knock-outs for {base.name}: there is no "
                       f"{variants(topic, base)}/knockout.toml")
     need("source", "build", "guest", "tests")
-    results = shown(series(topic, base, repository(base, args.kdir), args.accel, args.case))
+    results = shown(run_cases(topic, base, repository(base, args.kdir), args.accel, args.case))
     print(count(results))
     return any(result.verdict == FAILED for result in results)
 

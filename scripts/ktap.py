@@ -50,7 +50,7 @@ def verdict_of(mark: str, directive: str) -> str:
     return SKIPPED if directive.upper().startswith(EXCUSES) else PASSED
 
 
-def kept(plan: int | None, numbers: list[int]) -> str:
+def broken_plan(plan: int | None, numbers: list[int]) -> str:
     """What is wrong with the @numbers of the results for which the @plan was
     made; empty where it was kept, or where there is none."""
     twice = sorted({number for number in numbers if numbers.count(number) > 1})
@@ -86,7 +86,7 @@ def parse(text: str) -> list[Result]:
         name, directive = directive_of(match["rest"])
         verdict = verdict_of(match["verdict"], directive)
         subtests = inner.pop(level + 1, [])
-        wrong = kept(planned.pop(level + 1, None), numbers.pop(level + 1, []))
+        wrong = broken_plan(planned.pop(level + 1, None), numbers.pop(level + 1, []))
         numbers.setdefault(level, []).append(int(match["number"]))
         own = Result(name, verdict, directive, round(max(now - before, 0), 2) if before else 0)
         before = now
@@ -107,7 +107,7 @@ def parse(text: str) -> list[Result]:
     # Leftover nested results: their test never came to its own line.
     if any(inner):
         results.append(Result("KTAP", FAILED, "a test ended before its result"))
-    wrong = kept(planned.get(0), numbers.get(0, []))
+    wrong = broken_plan(planned.get(0), numbers.get(0, []))
     if wrong:
         results.append(Result("KTAP", FAILED, f"at the outermost level, {wrong}"))
     return results

@@ -31,7 +31,7 @@ from model import ROOT, Base, Topic, bases, chosen_topics
 from process import Failure, logged, output, say, sha256
 from tree import apply, below, tree_of, worktree
 
-# Raise these when what texts(), or what builds(), finds wrong changes: their
+# Raise these when what patch_texts(), or what builds(), finds wrong changes: their
 # results are remembered.
 TEXT_RULES = 2
 BUILD_RULES = 1
@@ -51,7 +51,7 @@ LABEL = re.compile(r"CHECK:SPACING: .*'%'.*\n.*\n\+.*\b_ASM_EXTABLE\w*\(\w+, %l"
 DIAGNOSTIC = re.compile(r"^(?:\S*?/)?(?P<file>[\w./-]+\.[ch]):\d+(?::\d+)?: (?P<text>(?:warning|error): .*)$", re.M)
 
 
-def verdict(name: str, problem: str) -> Result:
+def outcome(name: str, problem: str) -> Result:
     """Passed where there is no @problem, failed with it otherwise."""
     return Result(name, FAILED if problem else PASSED, problem)
 
@@ -85,20 +85,20 @@ def pages() -> Iterator[Result]:
     """README and our own pages have measured numbers in generated blocks alone."""
     for path in [ROOT / "README.md", *sorted((ROOT / "Documentation").glob("*.rst"))]:
         name = str(path.relative_to(ROOT))
-        yield verdict(f"{name}: measured numbers", "; ".join(measured.wrong(path.read_text(), name)))
+        yield outcome(f"{name}: measured numbers", "; ".join(measured.wrong(path.read_text(), name)))
 
 
 def scripts() -> Iterator[Result]:
     """ruff over the Python, shellcheck over the shell of the repository, and what
     its pages say."""
-    yield verdict("ruff", complaint(tool("ruff"), "check", "-q", "--no-cache", "scripts", "tests", cwd=ROOT))
+    yield outcome("ruff", complaint(tool("ruff"), "check", "-q", "--no-cache", "scripts", "tests", cwd=ROOT))
     shells = [path for path in output("git", "-C", ROOT, "ls-files", "--cached", "--others",
                                       "--exclude-standard").splitlines()
               if (ROOT / path).is_file() and (path.endswith(".sh") or path == ".ci/run")]
-    yield verdict("shellcheck", complaint("shellcheck", *shells, cwd=ROOT) if shells else "")
+    yield outcome("shellcheck", complaint("shellcheck", *shells, cwd=ROOT) if shells else "")
     for path in sorted((ROOT / "results").glob("*/report.md")):
         size = path.stat().st_size
-        yield verdict(f"{path.relative_to(ROOT)}: can be read", "" if size <= LONGEST_REPORT else
+        yield outcome(f"{path.relative_to(ROOT)}: can be read", "" if size <= LONGEST_REPORT else
                       f"it has {size} bytes: {LONGEST_REPORT} are the limit, all rows are in rows.csv")
     for base in bases().values():
         if machines.files(base):
@@ -113,7 +113,7 @@ def committed(topic: Topic, base: Base, repo: Path, tree: Path, head: str) -> It
     files = export.render(tree, below(repo, base, topic), head, topic.cover(base))
     have = {path.name: path.read_bytes().decode() for path in directory.glob("*.patch")}
     wrong = sorted(name for name in files.keys() | have.keys() if files.get(name) != have.get(name))
-    yield verdict(f"{topic.name}: patches are as exported",
+    yield outcome(f"{topic.name}: patches are as exported",
                   f"{wrong[0]} differs: run 'make export TOPIC={topic.name} BASE={base.name}'" if wrong else "")
 
 
@@ -123,7 +123,7 @@ def mirrored(base: Base, repo: Path) -> Result:
         wrong = export.stale(repo, export.mirrors(repo, base.tag, apply(repo, base, chosen_topics(None, base))))
     except Failure as err:
         return Result("mirrors are in sync", FAILED, str(err))
-    return verdict("mirrors are in sync", f"{wrong[0]} differs: run 'make export' for any topic" if wrong else "")
+    return outcome("mirrors are in sync", f"{wrong[0]} differs: run 'make export' for any topic" if wrong else "")
 
 
 def patch_files(topic: Topic, base: Base) -> list[Path]:
@@ -131,7 +131,7 @@ def patch_files(topic: Topic, base: Base) -> list[Path]:
     return [*filter(None, [topic.cover(base)]), *topic.patches(base)]
 
 
-def texts(topic: Topic, base: Base, tree: Path) -> Iterator[Result]:
+def patch_texts(topic: Topic, base: Base, tree: Path) -> Iterator[Result]:
     """What is said of each patch without building it."""
     people: set[str] = set()
     with tempfile.TemporaryDirectory() as scratch:
@@ -139,28 +139,28 @@ def texts(topic: Topic, base: Base, tree: Path) -> Iterator[Result]:
             name = f"{topic.name}/{patch.name}"
             content = patch.read_text()
             tag = TAGS.search(content)
-            yield verdict(f"{name}: no person's tag", tag[0] if tag else "")
+            yield outcome(f"{name}: no person's tag", tag[0] if tag else "")
             message, _, diff = content.partition("\n---\n")
             own = Path(scratch) / patch.name
             own.write_text(message + "\n" + "\n".join(line[1:] for line in diff.splitlines()
                                                       if line.startswith("+") and not line.startswith("+++")))
-            yield verdict(f"{name}: codespell", complaint("codespell", "-L", WORDS, own))
+            yield outcome(f"{name}: codespell", complaint("codespell", "-L", WORDS, own))
             if patch == topic.cover(base):
                 # The subject may have one, too.
                 wrong = cover.placeholder(content, topic)
                 # Other bases are not what is sent.
                 if base.reference and not wrong:
                     wrong = cover.wrong(export.blurb(patch)[1], topic, 1)
-                yield verdict(f"{name}: written", "; ".join(wrong))
+                yield outcome(f"{name}: written", "; ".join(wrong))
                 continue
             if base.reference:
                 # git's head and the message's Date are none of it.
-                yield verdict(f"{name}: measured numbers", "; ".join(measured.wrong_message(
+                yield outcome(f"{name}: measured numbers", "; ".join(measured.wrong_message(
                     message.partition("\n\n")[2], name, topic.measured.get(str(int(patch.name[:4])), 0))))
-            yield verdict(f"{name}: checkpatch --strict", checkpatch(tree, patch))
+            yield outcome(f"{name}: checkpatch --strict", checkpatch(tree, patch))
             people |= set(kernelscripts.maintainers(tree, patch))
     # One patch may touch nothing but files without an entry; its series may not.
-    yield verdict(f"{topic.name}: get_maintainer",
+    yield outcome(f"{topic.name}: get_maintainer",
                   "" if people - {kernelscripts.EVERYBODY} else "nobody maintains what the series touches")
 
 
@@ -218,7 +218,7 @@ def builds(topic: Topic, base: Base, repo: Path, head: str) -> Iterator[Result]:
         for commit in commits:
             subject = output("git", "-C", source, "log", "-1", "--format=%s", commit)
             worktree(repo, "lint", commit)
-            yield verdict(f"{topic.name}: '{subject}': whitespace",
+            yield outcome(f"{topic.name}: '{subject}': whitespace",
                           complaint("git", "-C", source, "diff", "--check", f"{commit}~", commit))
             if kernel_files(touched[commit], (".c", ".h")):
                 try:
@@ -228,12 +228,12 @@ def builds(topic: Topic, base: Base, repo: Path, head: str) -> Iterator[Result]:
                     problem = "; ".join(sorted(new))
                 except Failure as err:
                     problem = str(err)
-                yield verdict(f"{topic.name}: '{subject}': builds with W=1 and sparse", problem)
-                yield verdict(f"{topic.name}: '{subject}': kernel-doc",
+                yield outcome(f"{topic.name}: '{subject}': builds with W=1 and sparse", problem)
+                yield outcome(f"{topic.name}: '{subject}': kernel-doc",
                               "; ".join(sorted(kernel_doc(source, documented) - documentation)))
 
 
-def what_matters(topic: Topic, base: Base, repo: Path, head: str) -> list[str]:
+def build_inputs(topic: Topic, base: Base, repo: Path, head: str) -> list[str]:
     """What the results of builds() follow from: of a commit, its source and
     its subject, so that other words in a message cost no builds."""
     commits = output("git", "--git-dir", repo, "log", "--reverse", "--format=%T %s",
@@ -242,8 +242,8 @@ def what_matters(topic: Topic, base: Base, repo: Path, head: str) -> list[str]:
             output("sparse", "--version"), str(BUILD_RULES)]
 
 
-def text_matters(topic: Topic, base: Base, repo: Path) -> list[str]:
-    """What the results of texts() follow from: the patches, and the scripts of
+def text_inputs(topic: Topic, base: Base, repo: Path) -> list[str]:
+    """What the results of patch_texts() follow from: the patches, and the scripts of
     the base and the tools that read them."""
     return [str(TEXT_RULES), topic.name, topic.kselftest, str(topic.measured), tree_of(repo, base.tag),
             output("codespell", "--version"), sha256(LOCK),
@@ -256,8 +256,8 @@ def written(topic: Topic, base: Base, repo: Path, head: str, fresh: bool) -> Ite
     with lock(f"{repo.name}-apply"):
         tree = worktree(repo, "apply", head)
         yield from committed(topic, base, repo, tree, head)
-        yield from memo.results(f"lint: text of {topic.name} on {base.name}", text_matters(topic, base, repo),
-                                lambda: texts(topic, base, tree), fresh)
+        yield from memo.results(f"lint: text of {topic.name} on {base.name}", text_inputs(topic, base, repo),
+                                lambda: patch_texts(topic, base, tree), fresh)
 
 
 def quick(base: Base, chosen: list[Topic], repo: Path, fresh: bool) -> Iterator[Result]:
@@ -269,7 +269,7 @@ def quick(base: Base, chosen: list[Topic], repo: Path, fresh: bool) -> Iterator[
         yield mirrored(base, repo)
 
 
-def series(topic: Topic, base: Base, repo: Path, fresh: bool) -> Iterator[Result]:
+def lint_series(topic: Topic, base: Base, repo: Path, fresh: bool) -> Iterator[Result]:
     """All checks of one series; @fresh: do also what was seen to pass."""
     try:
         head = apply(repo, base, [topic])
@@ -278,14 +278,14 @@ def series(topic: Topic, base: Base, repo: Path, fresh: bool) -> Iterator[Result
         return
     yield Result(f"{topic.name}: git am", PASSED)
     yield from written(topic, base, repo, head, fresh)
-    yield from memo.results(f"lint: building {topic.name} on {base.name}", what_matters(topic, base, repo, head),
+    yield from memo.results(f"lint: building {topic.name} on {base.name}", build_inputs(topic, base, repo, head),
                             lambda: builds(topic, base, repo, head), fresh)
 
 
 def lint(base: Base, chosen: list[Topic], repo: Path, fresh: bool) -> Iterator[Result]:
     """All checks of the series of @chosen, and of the mirrors."""
     for topic in chosen:
-        yield from series(topic, base, repo, fresh)
+        yield from lint_series(topic, base, repo, fresh)
     if base.reference:
         yield mirrored(base, repo)
 

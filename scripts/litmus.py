@@ -68,7 +68,7 @@ def private(root: Path) -> list[str]:
 def provide(root: Path) -> None:
     """Fetch Debian's herd7 and unpack it into @root, all of it or nothing.
     Raises Failure where a file cannot be had, is another, or does not run."""
-    archives = [(fetch.package(pool, checksum), members) for pool, checksum, members in DEBS]
+    archives = [(fetch.debian_file(pool, checksum), members) for pool, checksum, members in DEBS]
     scratch = root.with_name(root.name + ".part")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
@@ -109,7 +109,7 @@ def herd7() -> list[str] | str:
     return private(root)
 
 
-def judge(test: Path, printed: str) -> str:
+def judge_litmus(test: Path, printed: str) -> str:
     """What is wrong with what herd7 @printed of @test, empty if nothing is: it
     has to find what the comment in @test says, in executions that there are,
     and no data race that the comment does not mention."""
@@ -130,7 +130,7 @@ def judge(test: Path, printed: str) -> str:
     return ""
 
 
-def verify(source: Path, tests: list[Path], prefix: str = "") -> list[Result]:
+def run_tests(source: Path, tests: list[Path], prefix: str = "") -> list[Result]:
     """The result of each of @tests under the memory model of the kernel tree
     @source, called @prefix and its file's name.  Raises Failure for a tree
     without a model."""
@@ -150,7 +150,7 @@ def verify(source: Path, tests: list[Path], prefix: str = "") -> list[Result]:
             done = subprocess.run([*argv, "-conf", "linux-kernel.cfg", test.resolve()], cwd=model, text=True,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   errors="replace", timeout=PATIENCE)
-            problem = judge(test, done.stdout)
+            problem = judge_litmus(test, done.stdout)
         except subprocess.TimeoutExpired:
             problem = f"not done after {PATIENCE} s"
         results.append(Result(name, FAILED if problem else PASSED, problem))
@@ -170,12 +170,13 @@ def own(topic: Topic, base: Base) -> list[Path]:
     return sorted((REGRESS / topic.name / "litmus").glob("*.litmus")) if base.reference else []
 
 
-def series(topic: Topic, base: Base, repo: Path) -> list[Result]:
+def run_litmus(topic: Topic, base: Base, repo: Path) -> list[Result]:
     """The results of the litmus tests of the series of @topic, and of ours."""
     head = apply(repo, base, [topic])
     with lock(f"{repo.name}-apply"):
         source = worktree(repo, "apply", head)
-        return verify(source, [*added(source, commit_of(repo, base.tag), head), *own(topic, base)], f"{topic.name}: ")
+        tests = [*added(source, commit_of(repo, base.tag), head), *own(topic, base)]
+        return run_tests(source, tests, f"{topic.name}: ")
 
 
 def main() -> int:
@@ -190,15 +191,15 @@ def main() -> int:
         if not os.access(test, os.R_OK):
             raise Failure(f"cannot read {test}: give the path of a litmus test")
     if args.tests and args.source:
-        results = verify(args.source.resolve(), args.tests)
+        results = run_tests(args.source.resolve(), args.tests)
     elif args.tests:
         repo = fetch.repository(base, args.kdir)
         with lock(f"{repo.name}-apply"):
-            results = verify(worktree(repo, "apply", base.tag), args.tests)
+            results = run_tests(worktree(repo, "apply", base.tag), args.tests)
     else:
         repo = fetch.repository(base, args.kdir)
         chosen = chosen_topics(args.topic, base)
-        results = [result for topic in chosen for result in series(topic, base, repo)]
+        results = [result for topic in chosen for result in run_litmus(topic, base, repo)]
     show(results)
     say(f"litmus: {count(results)}")
     return any(result.verdict == FAILED for result in results)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import cover
 import measured
+from base_check import verify
 from command import arguments, at_least, run
 from export import blurb
 from fetch import repository
@@ -28,8 +29,6 @@ from locks import lock
 from model import Base, need_series
 from process import GIT_IDENTITY, GIT_PLAIN, Failure, output, say
 from tree import am, apply, below, worktree
-
-from patches import verify
 
 # What b4 finds its branch by, which is not kept.
 TRACKING = re.compile(r"^X-(?:B4-Tracking|Change-ID): .*\n(?:[ \t].*\n)*", re.M)
@@ -68,7 +67,7 @@ def base_commit(base: Base, kdir: str | None) -> str:
     return commit
 
 
-def environment(args: argparse.Namespace, scratch: Path) -> dict[str, str]:
+def git_environment(args: argparse.Namespace, scratch: Path) -> dict[str, str]:
     """How git and b4 are called: as the sender, with nobody's configuration, and
     with what b4 keeps in @scratch.  Commits that messages refer to are looked up
     in the sender's clone, if it has the history."""
@@ -221,7 +220,7 @@ def proven(repo: Path, args: argparse.Namespace, commit: str, letter: tuple[str,
         mbox, template = scratch / "series.mbox", scratch / "template"
         template.write_text("${cover}\n\n---\n${shortlog}\n\n${diffstat}\n---\n" + foot(args, commit))
         tree = worktree(repo, "mail", start)
-        env = environment(args, scratch)
+        env = git_environment(args, scratch)
         try:
             written = messages(tree, env, args, f"{subject}\n\n{text}", patches, scratch)
             if not text:

@@ -100,7 +100,7 @@ def behaviour(result: Result) -> str:
     return f"{result.verdict}: {result.why}" if result.why else result.verdict
 
 
-def script(suite: Suite, programs: list[Program], image: Kernel, slower: int) -> str:
+def programs_script(suite: Suite, programs: list[Program], image: Kernel, slower: int) -> str:
     """The bash that a guest with the kernel @image runs for @programs of @suite."""
     config = image.path / "config"
     lines = [RUNNER.read_text(),
@@ -168,8 +168,8 @@ def guests(image: Kernel, suite: Suite, had: Had, programs: list[Program], name:
         limit = min(options.patience, whole)
         ended = None
         try:
-            ran = boot(image, files, f"suite {name} {turn}".replace(" ", "-"), script(suite, left, image, slower), name,
-                       memory=MEMORY, timeout=limit, accel=accel)
+            ran = boot(image, files, f"suite {name} {turn}".replace(" ", "-"),
+                       programs_script(suite, left, image, slower), name, memory=MEMORY, timeout=limit, accel=accel)
         except Unfinished as err:
             ran, ended = err.ran, err
         # The logs are kept, but not one more copy of the programs.
@@ -200,7 +200,7 @@ def nothing() -> Path:
 def remembered(suite: Suite, had: Had, programs: list[Program], image: Kernel) -> Path:
     """Where what @programs of @suite do on @image is kept."""
     made_of = [str(RULES), suite.name, had.version, had.files.name if had.files else "", image.path.name,
-               script(suite, programs, image, 1)]
+               programs_script(suite, programs, image, 1)]
     if image.config != UM.name:
         made_of.append(version())
     return cache() / "memo" / f"suite-{hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:20]}.json"
@@ -226,13 +226,14 @@ def repeat(suite: Suite, had: Had, programs: list[Program], image: Kernel, name:
     return {one.name: [found[f"{one.name}.{number}"] for number in range(REPEATS)] for one in programs}
 
 
-def counted(results: list[Result]) -> dict[str, int]:
+def frequencies(results: list[Result]) -> dict[str, int]:
     """How often each behaviour is among @results."""
     seen = [behaviour(result) for result in results]
     return {one: seen.count(one) for one in dict.fromkeys(seen)}
 
 
-def compare(suite: Suite, had: Had, programs: list[Program], images: dict[str, Kernel], options: Options) -> Compared:
+def compare_suite(suite: Suite, had: Had, programs: list[Program], images: dict[str, Kernel],
+                  options: Options) -> Compared:
     """What @programs of @suite do on both sides.  What passes on the patched side
     alone is repeated as well: it may be the lucky run of a broken one."""
     config = images["patched"].config
@@ -247,7 +248,7 @@ def compare(suite: Suite, had: Had, programs: list[Program], images: dict[str, K
         say(f"suites: {suite.name}: {len(differ)} programs differ and are repeated: "
             + " ".join(one.name for one in differ))
         again = {one: repeat(suite, had, differ, images[one], names[one], options) for one in SIDES}
-        repeated = {one.name: {which: counted([seen[which][one.name], *again[which][one.name]]) for which in SIDES}
+        repeated = {one.name: {which: frequencies([seen[which][one.name], *again[which][one.name]]) for which in SIDES}
                     for one in differ}
     done = Compared(suite.name, config, had.version, {one.name: {which: seen[which][one.name] for which in SIDES
                                                                  if one.name in seen[which]}
@@ -273,7 +274,7 @@ def ran_on(compared: Compared, which: str) -> list[Result]:
     return [sides[which] for sides in compared.seen.values() if which in sides]
 
 
-def results(compared: Compared) -> Iterator[Result]:
+def suite_results(compared: Compared) -> Iterator[Result]:
     """@compared as results: each program that differs, and the suite as a whole."""
     name = f"suites: {compared.suite} ({compared.config})"
     if compared.seen is None:
@@ -289,7 +290,7 @@ def results(compared: Compared) -> Iterator[Result]:
                  f"baseline {totals['baseline']}; patched {totals['patched']}")
 
 
-def chosen(suite: Suite, had: Had, config: str, short: bool) -> list[Program]:
+def chosen_programs(suite: Suite, had: Had, config: str, short: bool) -> list[Program]:
     """The programs of @suite that run in a guest of @config, or of these the
     @short list."""
     patterns = suite.short if short else suite.native if config == UM.name else suite.emulated
@@ -314,7 +315,7 @@ def short(base: Base, repo: Path, revision: str, image: Kernel, options: Options
         except Failure as err:
             yield Result(f"suites: {suite.name}", SKIPPED if isinstance(err, Absent) else FAILED, str(err))
             continue
-        programs = chosen(suite, had, image.config, short=True)
+        programs = chosen_programs(suite, had, image.config, short=True)
 
         def seen(suite: Suite = suite, had: Had = had, programs: list[Program] = programs) -> Iterator[Result]:
             """What @programs do now."""
@@ -325,11 +326,12 @@ def short(base: Base, repo: Path, revision: str, image: Kernel, options: Options
                 yield Result(f"suites: {suite.name}: guest", FAILED, str(err))
 
         inputs = [str(RULES), had.version, had.files.name if had.files else "", image.path.name,
-                  script(suite, programs, image, 1)]
+                  programs_script(suite, programs, image, 1)]
         yield from memo.results(f"suites: {suite.name}", inputs, seen, options.fresh, refusal)
 
 
-def both(base: Base, repo: Path, names: list[str], configs: list[str], options: Options) -> Iterator[Compared]:
+def compare_suites(base: Base, repo: Path, names: list[str], configs: list[str],
+                   options: Options) -> Iterator[Compared]:
     """Compare the suites @names in guests of @configs."""
     topics = chosen_topics(None, base)
     revision = apply(repo, base, topics)
@@ -340,18 +342,18 @@ def both(base: Base, repo: Path, names: list[str], configs: list[str], options: 
             suite = SUITES[name]
             try:
                 had = suite.get(place)
-                programs = chosen(suite, had, config, short=False)
+                programs = chosen_programs(suite, had, config, short=False)
                 if not programs:
                     continue
                 if not images:
                     images = {"baseline": kernel(repo, base, base.tag, config, "baseline"),
                               "patched": kernel(repo, base, revision, config, "patched")}
-                yield compare(suite, had, programs, images, options)
+                yield compare_suite(suite, had, programs, images, options)
             except Failure as err:
                 yield Compared(name, config, why=str(err), broken=not isinstance(err, Absent))
 
 
-def record(compared: Compared) -> dict:
+def json_row(compared: Compared) -> dict:
     """@compared as suites.json has it."""
     row = {"suite": compared.suite, "summary": SUITES[compared.suite].summary, "config": compared.config}
     if compared.seen is None:
@@ -369,7 +371,7 @@ def record(compared: Compared) -> dict:
         "pass alike": sorted(name for name, result in alike.items() if result.verdict == PASSED)}
 
 
-def environment(base: Base, repo: Path, configs: list[str]) -> dict:
+def conditions(base: Base, repo: Path, configs: list[str]) -> dict:
     """What the suites were run on and with."""
     revisions = {"baseline": base.tag, "patched": apply(repo, base, chosen_topics(None, base))}
     return {"base": base.tag, "host CPU": machine.machine()["CPU model"], "host CPUs": os.cpu_count(),
@@ -383,8 +385,8 @@ def content(base: Base, repo: Path, found: list[Compared]) -> dict:
     """What suites.json has: what was @found now, and what the newest run has of other
     suites on the same kernels, made by the same compiler."""
     configs = list(dict.fromkeys(one.config for one in found))
-    newest, now = newest_suites(base), environment(base, repo, configs)
-    rows = {(one.suite, one.config): record(one) for one in found}
+    newest, now = newest_suites(base), conditions(base, repo, configs)
+    rows = {(one.suite, one.config): json_row(one) for one in found}
     if newest:
         had = read_json(newest / "suites.json")
         before = had["environment"]
@@ -417,10 +419,10 @@ def main() -> int:
     repo = repository(base, args.kdir)
     out = Path(args.out) if args.out else new_directory(base)
     found, told = [], []
-    for one in both(base, repo, names, [args.config] if args.config else guest_configs(base),
+    for one in compare_suites(base, repo, names, [args.config] if args.config else guest_configs(base),
                     Options(args.accel, args.fresh)):
         found.append(one)
-        told += shown(results(one))
+        told += shown(suite_results(one))
     # What programs did is remembered: a run that was interrupted repeats nothing.
     write_run(out, {"suites.json": content(base, repo, found)})
     write_report(base, args.kdir)

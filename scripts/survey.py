@@ -71,7 +71,7 @@ def at_or_above(buckets: list[dict], least: int) -> int:
     return sum(bucket["count"] for bucket in buckets if bucket.get("min", 0) >= least)
 
 
-def percent(part: float, whole: float) -> str:
+def share(part: float, whole: float) -> str:
     """@part of @whole in per cent."""
     share = part / whole * 100
     return f"{share:.0f} %" if share >= 1 or not share else "less than 1 %"
@@ -95,7 +95,7 @@ def pipe_verdict(maps: dict, seconds: float) -> str:
     if "@bytes" not in maps:
         return "cannot tell: how large the writes to pipes are is not seen here"
     writes, large = total(maps["@bytes"]), at_or_above(maps["@bytes"], PAGE)
-    what = f"{percent(large, writes)} of {writes / seconds:,.0f} writes a second are of a page or more"
+    what = f"{share(large, writes)} of {writes / seconds:,.0f} writes a second are of a page or more"
     if not large:
         return f"hardly: {what}, and smaller ones gain from patches 1 and 2 only"
     if "@wait_ns" not in maps:
@@ -136,11 +136,11 @@ def cached_reads(maps: dict, seconds: float, small: dict, most: int) -> str:
     for key, count in small.items():
         files.setdefault(key.rsplit(",", 1)[0], []).append(count)
     number, shared = total(small), sum(sum(cpus) for cpus in files.values() if len(cpus) > 1)
-    what = (f"{percent(number, hits)} of {hits / seconds:,.0f} reads a second that hit the page cache are of {most:,} "
+    what = (f"{share(number, hits)} of {hits / seconds:,.0f} reads a second that hit the page cache are of {most:,} "
             "bytes or less")
     if not number:
         return f"no: {what}, and the series changes only those"
-    what += f", {percent(shared, number)} of these of files that several CPUs read"
+    what += f", {share(shared, number)} of these of files that several CPUs read"
     if number < MANY * seconds:
         return f"hardly: {what}; they are few"
     return f"yes: {what}" if shared >= number / 10 else f"a little: {what}; each takes fewer instructions"
@@ -180,7 +180,7 @@ SURVEYS = {
 }
 
 
-def symbols() -> set[str]:
+def kernel_symbols() -> set[str]:
     """The names of the kernel's functions and data."""
     return {line.split()[2] for line in KALLSYMS.read_text().splitlines() if line.count(" ") >= 2}
 
@@ -199,7 +199,7 @@ def fitted(text: str, known: set[str]) -> str:
     return text
 
 
-def parsed(text: str) -> dict:
+def printed_maps(text: str) -> dict:
     """The maps of what bpftrace has printed as JSON, by name."""
     found = {}
     for line in text.splitlines():
@@ -233,7 +233,7 @@ def looked(name: str, known: set[str], duration: int, command: str) -> tuple[dic
         said = [line.strip() for line in text.splitlines() if line.strip()]
         return None, 0, next((line for line in reversed(said) if "ERROR" in line),
                              said[-1] if said else f"bpftrace ended with status {done.returncode}")
-    return parsed(done.stdout), time.monotonic() - begin if command else duration, ""
+    return printed_maps(done.stdout), time.monotonic() - begin if command else duration, ""
 
 
 def merged(one: dict, other: dict) -> dict:
@@ -317,7 +317,7 @@ def main() -> None:
     if not Path("/sys/kernel/tracing/events").exists():
         say("survey: tracefs is not mounted, without which little can be seen: 'mount -t tracefs tracefs "
             "/sys/kernel/tracing' mounts it")
-    known = symbols()
+    known = kernel_symbols()
 
     @cache
     def look(name: str) -> tuple[dict | None, float, str]:

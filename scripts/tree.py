@@ -12,14 +12,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from base_check import not_needed, reverses
 from command import arguments, run
 from fetch import repository
 from install import need
 from locks import cache, lock
 from model import ROOT, Base, Topic, need_series
 from process import GIT_IDENTITY, GIT_PLAIN, Failure, output, say
-
-from patches import not_needed, reverses
 
 # What a kernel of User-Mode Linux gets to be timed.
 UM = ROOT / "scripts" / "um"

@@ -15,7 +15,7 @@ from watch import Ran, watch
 INIT = ROOT / "scripts" / "um" / "init.sh"
 
 
-def command(image: Path, run_dir: Path, cpus: int, memory: str) -> list[str]:
+def um_command(image: Path, run_dir: Path, cpus: int, memory: str) -> list[str]:
     """The command line that boots the kernel @image with @run_dir on /mnt;
     several CPUs need seccomp=on.  What it would leave in ~/.uml goes there, too."""
     return [str(image), f"mem={memory}", f"ncpus={cpus}", "seccomp=on", f"uml_dir={run_dir}/",
@@ -28,4 +28,4 @@ def boot(image: Kernel, run_dir: Path, script: str, cpus: int = 2, memory: str =
     """Boot the kernel @image and run the bash @script as root in /mnt, which
     is @run_dir.  @cpus: host threads that run the guest at once; @memory: as
     UML's mem=; @timeout: seconds.  Raises Failure as qemu.boot() does."""
-    return watch(command(image.image, run_dir, cpus, memory), run_dir, script, timeout, label, console="both")
+    return watch(um_command(image.image, run_dir, cpus, memory), run_dir, script, timeout, label, console="both")

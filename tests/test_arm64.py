@@ -195,7 +195,7 @@ class Initramfs(Case):
 
     def setUp(self):
         super().setUp()
-        self.enterContext(mock.patch.object(fetch, "mirrors", lambda: ["http://one.example/debian"]))
+        self.enterContext(mock.patch.object(fetch, "debian_mirrors", lambda: ["http://one.example/debian"]))
         self.asked = self.dir / "asked"
         self.fake("dpkg-deb", '[ "$1" = --fsys-tarfile ] && cat "$2"\n')
         self.fake("mkfs.ext4", 'for image; do :; done; printf "a file system" > "$image"\n')
@@ -263,9 +263,9 @@ class Scripts(Case):
     @unittest.skipUnless(shutil.which("mkfs.ext4", path=SYSTEM), "there is no mkfs.ext4")
     def test_real(self):
         """What is written is a whole file system, whatever was there before."""
-        with mock.patch.object(fetch, "package", lambda *_: None), mock.patch.object(fetch, "unpack"):
+        with mock.patch.object(fetch, "debian_file", lambda *_: None), mock.patch.object(fetch, "unpack"):
             (self.dir / "root/bin").mkdir(parents=True)
-            arm64.contents(self.dir / "root")
+            arm64.fill_initramfs(self.dir / "root")
         used = gzip.decompress((self.dir / "root/lib/ext4.gz").read_bytes())
         self.assertLess(len(used), 8 << 20)
         with open(self.dir / "device", "wb") as device:

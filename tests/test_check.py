@@ -51,7 +51,7 @@ class Check(KernelCase):
         for module, name, fake in (
                 (check, "tooling", step("tests")), (check.lint, "scripts", step("scripts")),
                 (check.lint, "lint", step("lint")), (check.lint, "quick", step("text")),
-                (check.configs, "series", step("configs")), (check.litmus, "series", step("litmus")),
+                (check.configs, "compare_series", step("configs")), (check.litmus, "run_litmus", step("litmus")),
                 (check, "measured", step("measured")), (check, "quick_suites", step("suites")),
                 (check, "all_suites", step("all suites")), (check, "packages", step("package")),
                 (check, "repository", lambda base, kdir=None: base.name), (check, "kselftest_guest", kselftest_guest),
@@ -320,7 +320,7 @@ class Suites(KernelCase):
             return [suites.Compared("s", "um", why="no package")]
 
         for module, name, fake in ((check, "apply", lambda *_: "HEAD"), (check, "cached", lambda *_: self.image),
-                                   (suites, "short", short), (suites, "both", both)):
+                                   (suites, "short", short), (suites, "compare_suites", both)):
             self.enterContext(mock.patch.object(module, name, fake))
 
     def what(self, minutes: int | None = None) -> check.Run:
@@ -418,7 +418,7 @@ class Packages(KernelCase):
                 (check, "ROOT", self.root), (check, "apply", lambda *_: "revision"),
                 (check, "kernel", lambda *_: image), (check, "kernel_path", lambda *_: image.path),
                 (check, "accelerator", lambda *_: "tcg"),
-                (check.deb, "package", self.package),
+                (check.deb, "build_package", self.package),
                 (check, "unpack", lambda _deb, members, where: put(where / members[0], "image")),
                 (check.qemu, "boot", self.boot)):
             self.enterContext(mock.patch.object(module, name, fake))

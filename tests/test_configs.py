@@ -116,11 +116,11 @@ class Frame(Case):
 
 
 class Judge(Case):
-    """configs.judge() and unseen()."""
+    """configs.judge_config() and unseen()."""
 
     def judged(self, before: Built, after: Built, *frames: str) -> list[tuple[str, str, str]]:
         """The results as (name, verdict, why)."""
-        return [(one.name, one.verdict, one.why) for one in configs.judge(Config("tiny"), before, after, frames)]
+        return [(one.name, one.verdict, one.why) for one in configs.judge_config(Config("tiny"), before, after, frames)]
 
     def test_new_warning(self):
         """What the base says, too, is not held against the series."""
@@ -227,7 +227,7 @@ class Words(Case):
 
 
 class Compare(KernelCase):
-    """configs.compare() and the program, with a make that is a script."""
+    """configs.compare_configs() and the program, with a make that is a script."""
 
     def setUp(self):
         super().setUp()
@@ -253,7 +253,7 @@ class Compare(KernelCase):
         repo = self.imported()
         git("fetch", "-q", self.kdir, "alpha:alpha", cwd=repo)
         objects = configs.touched(repo, self.base.tag, "alpha")
-        found = configs.compare(repo, self.base, "alpha", objects, frames, self.chosen)
+        found = configs.compare_configs(repo, self.base, "alpha", objects, frames, self.chosen)
         return {one.name: (one.verdict, one.why) for one in found}
 
     def test_good(self):
@@ -351,7 +351,7 @@ class Compare(KernelCase):
         repo = self.imported()
         self.series("alpha", ("fs/pipe.h", "", "a header"))
         one = self.topic("alpha", more='frames = ["fs/pipe.c:pipe_read"]\n').for_base(self.base)
-        found = list(configs.series([one], self.base, repo, chosen=self.chosen))
+        found = list(configs.compare_series([one], self.base, repo, chosen=self.chosen))
         self.assertEqual([row.name for row in found if row.verdict == PASSED][1],
                          "alpha: one: stack frame of fs/pipe.c:pipe_read")
         self.assertEqual({row.verdict for row in found}, {PASSED})
@@ -364,7 +364,7 @@ class Compare(KernelCase):
 
         def builds(of: model.Topic = one, fresh: bool = False) -> bool:
             before = self.log.read_text() if self.log.exists() else ""
-            found = list(configs.series([of], self.base, repo, chosen=self.chosen, fresh=fresh))
+            found = list(configs.compare_series([of], self.base, repo, chosen=self.chosen, fresh=fresh))
             self.assertEqual([(row.name, row.verdict) for row in found][:2],
                              [(f"alpha: {name}: 1 objects build with W=1", PASSED) for name in ("one", "two")])
             return self.log.read_text() != before

@@ -34,7 +34,7 @@ cat "ANSWERS/$host" >> "$out"
 
 
 class Mirrors(Case):
-    """fetch.mirrors() with a fake apt-get."""
+    """fetch.debian_mirrors() with a fake apt-get."""
 
     def test_sites(self):
         """Debian's own mirrors, each once, in apt's order; no security
@@ -47,12 +47,12 @@ class Mirrors(Case):
             echo 'http://nameless.example/apt '
             echo 'http://two.example/debian Debian'
             """)
-        self.assertEqual(fetch.mirrors(), ["http://one.example/debian", "http://two.example/debian"])
+        self.assertEqual(fetch.debian_mirrors(), ["http://one.example/debian", "http://two.example/debian"])
 
     def test_no_apt(self):
         """A machine without apt has none."""
         with mock.patch.dict("os.environ", {"PATH": str(self.bin)}):
-            self.assertEqual(fetch.mirrors(), [])
+            self.assertEqual(fetch.debian_mirrors(), [])
 
 
 class Download(Case):
@@ -134,7 +134,7 @@ class Archive(KernelCase):
     def test_import(self):
         """The archive becomes a repository with the base's tag, all of its
         files in it; the second call and the same source give the same."""
-        self.enterContext(mock.patch.object(fetch, "mirrors", list))
+        self.enterContext(mock.patch.object(fetch, "debian_mirrors", list))
         base = replace(self.base, url="https://kernel.example/linux-9.1.2.tar.gz")
         archive = locks.cache() / "download/linux-9.1.2.tar.gz"
         archive.parent.mkdir()
@@ -150,7 +150,7 @@ class Archive(KernelCase):
 
     def test_package(self):
         """So does an archive within a package of Debian's."""
-        self.enterContext(mock.patch.object(fetch, "mirrors", list))
+        self.enterContext(mock.patch.object(fetch, "debian_mirrors", list))
         package = locks.cache() / "download/linux-source-9.1_9.1.2_all.deb"
         base = replace(self.base, pool=f"pool/{package.name}", member="usr/src/linux-source-9.1.tar.gz")
         root = self.dir / "package"

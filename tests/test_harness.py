@@ -34,7 +34,7 @@ class LeftOut(Case):
 
 
 class Series(Case):
-    """harness.series() on a fake source."""
+    """harness.run_harness() on a fake source."""
 
     def results(self, urcu: bool = True) -> list:
         """The results with the fake source, on a machine that has liburcu or not."""
@@ -42,7 +42,7 @@ class Series(Case):
         with mock.patch.multiple(harness, described=lambda *_: TABLE, apply=lambda *_: "HEAD",
                                  copied=lambda _repo, _revision, to: (put(to / "t/Makefile", MAKEFILE),
                                                                       put(to / "t/source.c", "word barrier\n"))):
-            return list(harness.series(find_topic("pid"), find_base("v7.3"), self.dir))
+            return list(harness.run_harness(find_topic("pid"), find_base("v7.3"), self.dir))
 
     def test_knocked_out(self):
         """As it is the program passes; where a part is left out it should fail."""

@@ -94,9 +94,9 @@ class Measured(HostCase):
             measure.row("throughput", "op/s", "fake", "timed", one["rate"]) for one in results])}
 
     def measured(self, *cases: str) -> tuple[list[dict], dict]:
-        """What measured() finds of these cases."""
+        """What time_all() finds of these cases."""
         self.fake("findmnt", "echo ext9\n")
-        return benchhost.measured(self.timing(*cases), self.dir / "programs", self.dir, 0.5, 2)
+        return benchhost.time_all(self.timing(*cases), self.dir / "programs", self.dir, 0.5, 2)
 
     def test_rounds(self):
         """Each case runs once in each round, for the given time, and the median
@@ -122,7 +122,7 @@ class Measured(HostCase):
         with contextlib.ExitStack() as stack:
             for where, name, value in (
                     (benchhost, "chosen_timings", lambda _named: self.timing("--dir {directory}", "--root")),
-                    (benchhost, "programs", lambda _timings: self.dir / "programs"),
+                    (benchhost, "built_benchmarks", lambda _timings: self.dir / "programs"),
                     (sys, "argv", ["benchhost.py", "--save", "base", *words])):
                 stack.enter_context(mock.patch.object(where, name, value))
             benchhost.main()
@@ -158,7 +158,7 @@ class Measured(HostCase):
                   'touch "$word"\n')
         timings = list(self.timing("--quick").values())
         for _again in range(2):
-            built = benchhost.programs(timings)
+            built = benchhost.built_benchmarks(timings)
         self.assertEqual(built.parent, self.dir / "data/hotpaths/programs")
         [made] = (self.dir / "made").read_text().splitlines()
         self.assertIn("HEADERS=/usr/include", made)

@@ -68,7 +68,7 @@ class Teeth(Case):
         for name, fake in (("variants", lambda *_: self.dir), ("variant", mock.Mock()), ("boot", boot),
                            ("prepare", lambda *_: (None, None)), ("accelerator", lambda *_: "tcg")):
             self.enterContext(mock.patch.object(knockout, name, fake))
-        results = list(knockout.series(ONE, mock.Mock(), self.dir, "auto"))
+        results = list(knockout.run_cases(ONE, mock.Mock(), self.dir, "auto"))
         self.assertEqual([(result.name, result.verdict) for result in results],
                          [("a", PASSED), ("c", PASSED), ("um: the kernel's log", PASSED), ("b", PASSED),
                           ("trace: the kernel's log", PASSED)])
@@ -76,7 +76,7 @@ class Teeth(Case):
 
     def test_script(self):
         """The knobs are set before the command, whose output is kept."""
-        lines = knockout.script(ONE, [CASE]).splitlines()
+        lines = knockout.cases_script(ONE, [CASE]).splitlines()
         self.assertEqual(lines[-2], "echo 2 > /sys/kernel/debug/race/skip || exit 1")
         self.assertTrue(lines[-1].endswith("./race -t truncate > /mnt/0.ktap 2>&1"))
 
@@ -88,4 +88,4 @@ class Teeth(Case):
                                     (CASE, ktap("ok # SKIP no swap"), SKIPPED),
                                     # A test that died has not noticed anything.
                                     (CASE, "", FAILED), (CASE, ktap("ok").replace("1..1", "1..2"), FAILED)):
-            self.assertEqual(knockout.judge(case, text).verdict, verdict, text)
+            self.assertEqual(knockout.judge_case(case, text).verdict, verdict, text)

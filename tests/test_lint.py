@@ -62,7 +62,7 @@ class Committed(KernelCase):
 
 
 class Texts(KernelCase):
-    """lint.texts(): what is said of a patch without a compiler."""
+    """lint.patch_texts(): what is said of a patch without a compiler."""
 
     def setUp(self):
         super().setUp()
@@ -74,7 +74,7 @@ class Texts(KernelCase):
 
     def failed(self) -> list[str]:
         """The names of what is not passed, after the patch's."""
-        return [one.name.rpartition(": ")[2] for one in lint.texts(self.one, self.base, self.kdir)
+        return [one.name.rpartition(": ")[2] for one in lint.patch_texts(self.one, self.base, self.kdir)
                 if one.verdict != PASSED]
 
     def test_maintainers(self):
@@ -157,7 +157,7 @@ class Checkpatch(KernelCase):
 
 
 class Remembered(KernelCase):
-    """lint.series() builds once what passed."""
+    """lint.lint_series() builds once what passed."""
 
     def setUp(self):
         super().setUp()

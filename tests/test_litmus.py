@@ -44,11 +44,11 @@ def described(result: str, *finds: str) -> str:
 
 
 class Judge(Case):
-    """litmus.judge(): the comment against what herd7 printed."""
+    """litmus.judge_litmus(): the comment against what herd7 printed."""
 
     def judged(self, result: str, *printed: str) -> str:
         """The verdict on a test with the comment @result."""
-        return litmus.judge(put(self.dir / "t.litmus", described(result)),
+        return litmus.judge_litmus(put(self.dir / "t.litmus", described(result)),
                             "\n".join(("Test t Allowed", *printed)) + "\n")
 
     def test_as_expected(self):
@@ -64,7 +64,7 @@ class Judge(Case):
     def test_no_result(self):
         """herd7's own error is in the verdict; silence is said to be one."""
         self.assertIn("Unknown macro", self.judged("Result: Never", "File \"t\": Unknown macro smp_mbb (User error)"))
-        self.assertIn("nothing", litmus.judge(self.dir / "t.litmus", "\n"))
+        self.assertIn("nothing", litmus.judge_litmus(self.dir / "t.litmus", "\n"))
 
     def test_no_comment(self):
         """A test that does not say what it expects fails."""
@@ -73,7 +73,7 @@ class Judge(Case):
     def test_first_line(self):
         """The comment's first line counts as in the kernel's scripts."""
         test = put(self.dir / "t.litmus", "C t\n(* Result: Never *)\n")
-        self.assertEqual(litmus.judge(test, "Observation t Never 0 1\n"), "")
+        self.assertEqual(litmus.judge_litmus(test, "Observation t Never 0 1\n"), "")
 
     def test_data_race(self):
         """A data race has to be expected, and an expected one found."""
@@ -89,7 +89,7 @@ class Private(Case):
     def setUp(self):
         super().setUp()
         self.enterContext(mock.patch("platform.machine", lambda: "x86_64"))
-        self.enterContext(mock.patch.object(fetch, "mirrors", lambda: ["http://one.example/debian"]))
+        self.enterContext(mock.patch.object(fetch, "debian_mirrors", lambda: ["http://one.example/debian"]))
         self.pool = self.dir / "pool"
         self.pool.mkdir()
         self.asked = self.dir / "asked"
@@ -198,7 +198,7 @@ class Private(Case):
 
 
 class Verify(KernelCase):
-    """litmus.verify() and the program, with a fake herd7 on PATH."""
+    """litmus.run_tests() and the program, with a fake herd7 on PATH."""
 
     def setUp(self):
         super().setUp()
@@ -216,7 +216,7 @@ class Verify(KernelCase):
 
     def test_verdicts(self):
         """Each test has a result, in order; herd7 runs where the model is."""
-        results = litmus.verify(self.kdir, [self.good, self.bad], "alpha: ")
+        results = litmus.run_tests(self.kdir, [self.good, self.bad], "alpha: ")
         self.assertEqual([(one.name, one.verdict, one.why) for one in results],
                          [("alpha: good.litmus", PASSED, ""), ("alpha: bad.litmus", FAILED, "Sometimes, not Never")])
         self.assertEqual(self.log.read_text().splitlines()[0],
@@ -226,7 +226,7 @@ class Verify(KernelCase):
         """A path relative to where we are is found from where the model is."""
         done = subprocess.run([sys.executable, "-c", "import sys; sys.path[:0] = sys.argv[1:3]; import litmus; "
                                "from pathlib import Path; "
-                               "print(litmus.verify(Path('linux'), [Path('tests/good.litmus')])[0].verdict)",
+                               "print(litmus.run_tests(Path('linux'), [Path('tests/good.litmus')])[0].verdict)",
                                str(Path(litmus.__file__).parent), str(Path(process.__file__).parent)],
                               cwd=self.dir, capture_output=True, text=True)
         self.assertEqual(done.stdout, "passed\n", done.stderr)
@@ -234,19 +234,19 @@ class Verify(KernelCase):
     def test_no_herd(self):
         """Without a herd7 all are skipped, and say why."""
         with mock.patch.object(litmus, "herd7", lambda: "there is none"):
-            results = litmus.verify(self.kdir, [self.good, self.bad])
+            results = litmus.run_tests(self.kdir, [self.good, self.bad])
         self.assertEqual({(one.verdict, one.why) for one in results}, {(SKIPPED, "there is none")})
 
     def test_no_model(self):
         """A tree that has no model is refused."""
         with self.fails("memory model", "tools/memory-model"):
-            litmus.verify(self.dir, [self.good])
+            litmus.run_tests(self.dir, [self.good])
 
     def test_timeout(self):
         """A test that does not end fails."""
         self.fake("herd7", '[ "$1" = -version ] && { echo 7.58; exit; }\nexec sleep 60\n')
         with mock.patch.object(litmus, "PATIENCE", 0.2):
-            (result,) = litmus.verify(self.kdir, [self.good])
+            (result,) = litmus.run_tests(self.kdir, [self.good])
         self.assertEqual((result.verdict, result.why), (FAILED, "not done after 0.2 s"))
 
     def test_given(self):

@@ -275,7 +275,7 @@ class Program(KernelCase):
         git("clone", "-q", "--depth", "2", "-b", "v9.1.2", f"file://{self.kdir}", shallow, cwd=self.dir)
         for kdir, there in ((None, False), (shallow, False), (self.kdir, True)):
             with mock.patch.object(mail, "search_path", lambda: "."):
-                env = mail.environment(Namespace(kdir=kdir, base=self.base, sender=SENDER), self.dir)
+                env = mail.git_environment(Namespace(kdir=kdir, base=self.base, sender=SENDER), self.dir)
             self.assertEqual("GIT_ALTERNATE_OBJECT_DIRECTORIES" in env, there, kdir)
             self.assertEqual(",UNKNOWN_COMMIT_ID" in str(env), not there)
 

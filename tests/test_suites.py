@@ -18,7 +18,7 @@ import suites
 import watch
 from ktap import FAILED, PASSED, SKIPPED, Result
 from process import Failure
-from suite import Absent, Had, Program, Suite, Where, built, checkout
+from suite import Absent, Had, Program, Suite, Where, built_suite, checkout
 from suite import fsx, hackbench, jobs, kselftests, ltp, stress, syzkaller, table
 
 
@@ -63,8 +63,8 @@ class Having(Case):
             raise Failure("no compiler")
 
         with self.fails("no compiler"):
-            built("a", ["1"], broken)
-        paths = [built("a", [word], build) for word in ("1", "1", "2")]
+            built_suite("a", ["1"], broken)
+        paths = [built_suite("a", [word], build) for word in ("1", "1", "2")]
         self.assertEqual((len(runs), paths[0] == paths[1], paths[0] == paths[2]), (2, True, False))
         self.assertTrue((paths[0] / "program").exists())
 
@@ -220,12 +220,13 @@ class Guests(KernelCase):
         return ran
 
     def compared(self) -> suites.Compared:
-        """What compare() says of all programs."""
-        return suites.compare(self.suite, self.had, list(self.had.programs), self.images, suites.Options())
+        """What compare_suite() says of all programs."""
+        return suites.compare_suite(self.suite, self.had, list(self.had.programs), self.images, suites.Options())
 
     def shown(self) -> dict[str, tuple[str, str]]:
         """The results of compared(), by what comes behind the suite's name."""
-        return {one.name.split(": ", 2)[-1].strip(): (one.verdict, one.why) for one in suites.results(self.compared())}
+        return {one.name.split(": ", 2)[-1].strip(): (one.verdict, one.why)
+                for one in suites.suite_results(self.compared())}
 
     def test_alike(self):
         """What does the same on both sides is no failure, failing or not, and both
@@ -255,10 +256,11 @@ class Guests(KernelCase):
         self.assertEqual(self.shown(), {"3 programs": (PASSED, "baseline 0 passed, 0 failed, 0 skipped; "
                                                        "patched 3 passed, 0 failed, 0 skipped")})
         self.table["patched", "b1"] = [1]
-        done = suites.compare(self.suite, self.had, list(self.had.programs), self.images, suites.Options(fresh=True))
+        done = suites.compare_suite(self.suite, self.had, list(self.had.programs), self.images,
+                                    suites.Options(fresh=True))
         self.assertEqual(suites.red(done), ["b1"])
         with mock.patch.dict(suites.SUITES, {self.suite.name: self.suite}):
-            self.assertEqual(suites.record(done)["baseline"], {PASSED: 1, FAILED: 0, SKIPPED: 0})
+            self.assertEqual(suites.json_row(done)["baseline"], {PASSED: 1, FAILED: 0, SKIPPED: 0})
         self.assertNotIn(["a1", "a2", "b1"], [names for side, names in self.boots if side == "baseline"])
 
     def test_unsteady(self):
@@ -276,7 +278,7 @@ class Guests(KernelCase):
         self.table["baseline", "b1"] = [1, 0]
         self.assertEqual(self.shown()["b1"][0], PASSED)
         self.table["patched", "b1"] = [1]
-        done = suites.compare(self.suite, self.had, list(self.had.programs), self.images, suites.Options())
+        done = suites.compare_suite(self.suite, self.had, list(self.had.programs), self.images, suites.Options())
         self.assertEqual(done.seen["b1"]["baseline"].verdict, PASSED)
 
     def test_otherwise_failing(self):
@@ -393,8 +395,8 @@ class Guests(KernelCase):
                 mock.patch.object(suites, "kernel", lambda *words: self.images[words[-1]]), \
                 mock.patch.object(suites, "apply", lambda *_: "HEAD"), \
                 mock.patch.object(suites, "chosen_topics", lambda *_: []):
-            found = [one for compared in suites.both(self.base, self.dir, list(table), ["um"], suites.Options())
-                     for one in suites.results(compared)]
+            done = suites.compare_suites(self.base, self.dir, list(table), ["um"], suites.Options())
+            found = [one for compared in done for one in suites.suite_results(compared)]
             self.assertEqual([(one.name, one.verdict) for one in found], [
                 ("suites: t (um)", FAILED), ("suites: u (um)", SKIPPED), ("suites: s (um): 3 programs", PASSED)])
             self.lockdep = "0"
@@ -408,7 +410,7 @@ class Guests(KernelCase):
         self.table["patched", "b1"] = [1]
         done = self.compared()
         other = replace(done, suite="hackbench", seen=None, why="no package")
-        with mock.patch.object(suites, "environment", lambda *_: {
+        with mock.patch.object(suites, "conditions", lambda *_: {
                 "base": "v0", "host CPU": "cpu", "compiler": self.compiler, "virtual CPUs": 2, "memory": "2G",
                 "repeats": 5, "kernels": [{"side": "patched", "config": "um", "code": self.code}]}), \
                 mock.patch.object(suites, "SUITES", {"s": self.suite, "hackbench": hackbench.SUITE}):

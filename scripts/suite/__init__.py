@@ -93,7 +93,7 @@ def setup(name: str) -> str:
     return bash(Path(__file__).with_name(f"{name}.sh"))
 
 
-def package(name: str) -> str:
+def debian_version(name: str) -> str:
     """The version of the Debian package @name, with its name; Absent where it is
     not installed, as on other distributions."""
     try:
@@ -124,7 +124,7 @@ def fingerprint(source: Path) -> str:
     return digest.hexdigest()
 
 
-def built(name: str, made_of: list[str], build: Callable[[Path], None]) -> Path:
+def built_suite(name: str, made_of: list[str], build: Callable[[Path], None]) -> Path:
     """The directory in the cache that @build has filled for the suite @name from
     what the words of @made_of and the compiler are, now or before."""
     key = hashlib.sha256("\n".join([*made_of, compiler()]).encode()).hexdigest()[:16]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from locks import cache
 from process import logged, output
-from suite import Had, Program, Suite, Where, built, checkout, fingerprint, setup
+from suite import Had, Program, Suite, Where, built_suite, checkout, fingerprint, setup
 
 # What xfstests' configure would find on every Linux of today.
 HEADERS = ("ASSERT", "DIRENT", "ERR", "ERRNO", "LIBGEN", "LINUX_FALLOC", "MALLOC", "STDLIB", "STRING", "STRINGS",
@@ -62,7 +62,7 @@ def get(where: Where) -> Had:
     """Built from the user's checkout of xfstests."""
     source = checkout(where, "XFSTESTS", "xfstests", "ltp/fsx.c")
     blob = output("git", "hash-object", "--no-filters", source / "ltp/fsx.c")
-    files = built("fsx", [blob, *DEFINES, fingerprint(source / "src")], lambda to: compile_fsx(source, to))
+    files = built_suite("fsx", [blob, *DEFINES, fingerprint(source / "src")], lambda to: compile_fsx(source, to))
     return Had(f"xfstests, fsx.c of blob {blob[:12]}", programs(), files)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """hackbench of rt-tests: groups of senders and receivers, each to each."""
 
-from suite import Had, Program, Suite, Where, package
+from suite import Had, Program, Suite, Where, debian_version
 
 # Twenty senders and as many receivers in a group.
 GROUPS, LOOPS = 2, 100
@@ -12,7 +12,7 @@ SIZES = (100, 5000)
 
 def get(_where: Where) -> Had:
     """Debian's."""
-    return Had(package("rt-tests"), tuple(
+    return Had(debian_version("rt-tests"), tuple(
         Program(f"{kind}-{tasks}-{size}", f"hackbench {with_kind} {with_tasks} -g {GROUPS} -l {LOOPS} -s {size}", 120)
         for kind, with_kind in KINDS.items() for tasks, with_tasks in TASKS.items() for size in SIZES))
 

@@ -13,7 +13,7 @@ from build import jobs, remembering
 from ktap import FAILED, PASSED, SKIPPED
 from locks import cache
 from process import Failure, logged, say
-from suite import Had, Program, Suite, Where, by_status, built, checkout, fingerprint, setup
+from suite import Had, Program, Suite, Where, by_status, built_suite, checkout, fingerprint, setup
 
 # Directories of its programs, by patterns.
 SYSCALLS = ("pipe*", "splice", "tee", "vmsplice", "read", "readv", "readahead", "pread*", "write*", "pwrite*",
@@ -96,7 +96,7 @@ def programs(files: Path) -> tuple[Program, ...]:
 def get(where: Where) -> Had:
     """Built from the user's checkout of LTP."""
     source = checkout(where, "LTP", "the Linux Test Project", "runtest/syscalls")
-    files = built("ltp", [fingerprint(source), *SYSCALLS, *OTHERS], lambda to: build(source, to))
+    files = built_suite("ltp", [fingerprint(source), *SYSCALLS, *OTHERS], lambda to: build(source, to))
     return Had(f"LTP {(source / 'VERSION').read_text().strip()}", programs(files), files)
 
 

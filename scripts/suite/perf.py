@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """perf bench: messages through pipes and sockets."""
 
-from suite import Had, Program, Suite, Where, package
+from suite import Had, Program, Suite, Where, debian_version
 
 PROGRAMS = {
     "sched-pipe-processes": "sched pipe -l 20000",
@@ -14,7 +14,7 @@ PROGRAMS = {
 
 def get(_where: Where) -> Had:
     """Debian's."""
-    return Had(package("linux-perf"), tuple(Program(name, f"perf bench {words}", 120)
+    return Had(debian_version("linux-perf"), tuple(Program(name, f"perf bench {words}", 120)
                                             for name, words in PROGRAMS.items()))
 
 

@@ -2,7 +2,7 @@
 """Classes of stress-ng that go through what the series change, with verification."""
 
 from ktap import SKIPPED
-from suite import Had, Program, Suite, Where, by_status, package
+from suite import Had, Program, Suite, Where, by_status, debian_version
 
 SECONDS = 5             # that each class runs
 WORKERS = 2             # processes of each class, of which most have more
@@ -19,7 +19,7 @@ UNABLE = {3: "not enough resources", 4: "not implemented"}
 
 def get(_where: Where) -> Had:
     """Debian's."""
-    return Had(package("stress-ng"), tuple(
+    return Had(debian_version("stress-ng"), tuple(
         Program(name, f"stress-ng --{name} {WORKERS} --verify --timeout {SECONDS} --temp-path .", 60)
         for name in CLASSES))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from ktap import FAILED, PASSED
 from locks import cache
 from process import logged, output, say
-from suite import Absent, Had, Program, Suite, Where, built, checkout, fingerprint, setup
+from suite import Absent, Had, Program, Suite, Where, built_suite, checkout, fingerprint, setup
 
 PROGRAMS = Path(__file__).with_suffix("")
 # One file of programs each.  User-Mode Linux walks the VMAs of a task without its lock where
@@ -59,7 +59,7 @@ def get(where: Where) -> Had:
         raise Absent("install Go, which builds syzkaller")
     commit = output("git", "-C", source, "rev-parse", "--short=12", "HEAD").strip()
     ours = [f"{group}\n{(PROGRAMS / group).read_text()}" for group in GROUPS]
-    files = built("syzkaller", [fingerprint(source), *ours], lambda to: build(source, to))
+    files = built_suite("syzkaller", [fingerprint(source), *ours], lambda to: build(source, to))
     return Had(f"syzkaller, commit {commit}", tuple(
         Program(group, f"timeout -s KILL {SECONDS} $SUITE/syz-execprog -executor $SUITE/syz-executor -cover=false "
                        f"-repeat 0 -procs {PROCS} $SUITE/programs/{group}", SECONDS + 30)

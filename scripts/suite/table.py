@@ -18,7 +18,7 @@ def totals(row: dict, side: str) -> str:
     return ", ".join(str(row[side][verdict]) for verdict in ("passed", "failed", "skipped"))
 
 
-def told(sides: dict) -> str:
+def behaviours(sides: dict) -> str:
     """What a program did on each side, and how often."""
     return "; ".join(f"{side} " + ", ".join(f"{times}x {what}" for what, times in seen.items())
                      for side, seen in sides.items())
@@ -40,7 +40,7 @@ def section(content: dict) -> list[str]:
         lines.append(f"| {name} | {row['programs']} | {totals(row, 'baseline')} | {totals(row, 'patched')} | "
                      f"{len(row['differ'])} | {len(row['unsteady'])} |")
         for kind, word in (("differ", "differs"), ("unsteady", "unsteady")):
-            notes += [f"- {row['suite']} ({row['config']}), {name}, {word}: {told(sides)}"
+            notes += [f"- {row['suite']} ({row['config']}), {name}, {word}: {behaviours(sides)}"
                       for name, sides in row[kind].items()]
         notes += [f"- {row['suite']} ({row['config']}), {name}, fails alike: {why}"
                   for name, why in row["fail alike"].items()]

@@ -8,7 +8,7 @@ that ends, does.
 import re
 
 from ktap import FAILED, PASSED
-from suite import Had, Program, Suite, Where, package
+from suite import Had, Program, Suite, Where, debian_version
 
 GROUPS = {
     "pipes": "pipe pipe2 splice tee vmsplice read write readv writev preadv2 pwritev2 poll ppoll select pselect6 "
@@ -35,7 +35,7 @@ CALLS = re.compile(r"^\[main\] Ran [1-9]\d* syscalls", re.M)
 
 def get(_where: Where) -> Had:
     """Debian's."""
-    return Had(package("trinity"), tuple(
+    return Had(debian_version("trinity"), tuple(
         Program(f"{name}-{seed}", RUN + f"-s {seed} -N 1000000000 " + " ".join(f"-c {call}" for call in calls.split()),
                 SECONDS + 60)
         for name, calls in GROUPS.items() for seed in SEEDS))

@@ -12,7 +12,7 @@ from build import jobs, remembering
 from ktap import FAILED, SKIPPED
 from locks import cache
 from process import Failure, logged, output, say
-from suite import Had, Program, Suite, Where, by_status, built, checkout, fingerprint, setup
+from suite import Had, Program, Suite, Where, by_status, built_suite, checkout, fingerprint, setup
 
 # What runs natively, which takes half a minute each and more.
 NATIVE = tuple(f"{system}-{number}" for system in ("tmpfs", "ext4", "xfs")
@@ -55,7 +55,7 @@ def build(source: Path, to: Path) -> None:
 def get(where: Where) -> Had:
     """Built from the user's checkout of xfstests."""
     source = checkout(where, "XFSTESTS", "xfstests", "ltp/fsx.c")
-    files = built("xfstests", [fingerprint(source)], lambda to: build(source, to))
+    files = built_suite("xfstests", [fingerprint(source)], lambda to: build(source, to))
     return Had(f"xfstests {output('git', '-C', source, 'log', '-1', '--format=%h of %as')}",
                tuple(program(name, source) for name in (*NATIVE, *EMULATED)), files)
 

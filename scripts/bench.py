@@ -30,7 +30,7 @@ from guest import boot
 from install import need
 from locks import cache, room_for_builds, write_json
 from measure import Measurement
-from model import ROOT, Base, Topic, chosen_topics, find_base, find_topic, measurable
+from model import ROOT, Base, Topic, chosen_topics, find_topic, measurable
 from process import Failure, output, say, sha256
 from qemu import accelerator, version
 from tree import apply, code_of, tree_of, variant, variants, with_benchmark
@@ -52,10 +52,9 @@ class Side:
 
 
 def revisions(repo: Path, base: Base, topic: Topic) -> dict[str, Side]:
-    """What is compared: the base, the first patches of the series that the
-    topic names as `steps`, what is named as `instead` of it, the series that it
-    `replaces`, the series, its variants that are named as `compared`, and the
-    plain bases that are named as `beside`."""
+    """What is compared: the base, the first patches of the series that the topic names
+    as `steps`, what is named as `instead` of it, the series that it `replaces`, the
+    series, and its variants that are named as `compared`."""
     series = apply(repo, base, [topic])
     found = {"baseline": base.tag}
     for name, last in topic.steps.items():
@@ -65,11 +64,7 @@ def revisions(repo: Path, base: Base, topic: Topic) -> dict[str, Side]:
         found[topic.replaces] = apply(repo, base, [find_topic(topic.replaces)])
     found["patched"] = series
     found.update({name: variant(repo, base, topic, name) for name in topic.compared})
-    sides = {name: Side(repo, base, revision) for name, revision in found.items()}
-    for name in topic.beside:
-        other = find_base(name)
-        sides[name] = Side(repository(other), other, other.tag)
-    return sides
+    return {name: Side(repo, base, revision) for name, revision in found.items()}
 
 
 def build_sides(topic: Topic, compared: dict[str, Side], config: str) -> dict[str, Kernel]:

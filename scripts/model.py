@@ -22,9 +22,14 @@ CONFIGS = ("bench", "trace", "debug", "check", "kcsan", "virtual")
 # first.
 GUESTS = ("arm64", "um", "um-time")
 
-# What series.toml says of a topic as a whole, and may say otherwise of a base.
-PER_BASE = ("kselftest", "selftests", "neighbours", "native", "emulated", "frames", "guests", "compared", "instead",
-            "steps", "beside", "timed")
+# The keys of series.toml beside what texts show.  It says @tests, @compare and @lint of a
+# topic as a whole, and may say them otherwise of a base.
+KEYS_OF_TOPIC = {"summary", "see", "row", "text", "panel", "tests", "compare", "lint", "needs", "replaces", "base"}
+PER_BASE = {"tests", "compare", "lint"}
+# The keys of the table `tests`, and what a Topic calls them; `target` is divided.
+TESTS = {"um": "native", "qemu": "emulated", "kernel": "neighbours", "guests": "guests"}
+# What a kernel in `compare` may be made of, and what a Topic calls these.
+ON = {"base": "instead", "series": "compared"}
 
 # The rows of the table that a cover letter shows.
 MOST_ROWS = 12
@@ -73,7 +78,7 @@ class Merged:
 @dataclass(frozen=True)
 class State:
     """What one series.toml says of one base: what the base has of the topic from
-    upstream, and those keys of PER_BASE that are not the topic's."""
+    upstream, and those members of a Topic that differ there."""
 
     merged: tuple[Merged, ...]
     own: dict
@@ -114,18 +119,26 @@ class Panel:
 
 @dataclass(frozen=True)
 class Topic:
-    """One patches/<topic>/series.toml.  @see: what a user of the topic sees;
-    @row, @text, @panel: which figures texts show, as figures.py has it; @replaces:
-    another topic that does the same in another way, to the same lines; where this
-    one has a series, that is no part of what goes in together; @needs: topics that
-    are applied before this one; @measured: of
-    patches, by number, how many measured numbers the message for the reference base
-    has; @selftests: the programs of @kselftest that are the series' own, where the
-    kernel has others there."""
+    """One patches/<topic>/series.toml.  @see: what a user of the topic sees; @row, @text,
+    @panel: which figures texts show, as figures.py has it; @replaces: another topic that
+    does the same in another way, to the same lines; where this one has a series, that is
+    no part of what goes in together; @needs: topics that are applied before this one.
+
+    Of tests: @kselftest is TARGETS= of those that the series adds, @selftests the
+    programs there that are its own, where the kernel has others; @native, @emulated:
+    what make check runs under User-Mode Linux, and in QEMU; @neighbours: the kernel's
+    own tests of the same code; @guests: architectures beside x86-64 that boot with them.
+
+    Of kernels that are measured, too: @instead and @compared are patches of variants/ on
+    the base alone, and on the series, @steps the series up to a patch; @timed: those whose
+    time is taken.
+
+    Of lint: @frames are functions whose stack frames must not grow; @measured, by patch,
+    how many measured numbers the message for the reference base has."""
 
     name: str
     summary: str
-    kselftest: str
+    kselftest: str = ""
     see: str = ""
     row: tuple[Row, ...] = ()
     text: dict[str, str] = field(default_factory=dict)
@@ -142,7 +155,6 @@ class Topic:
     compared: tuple[str, ...] = ()
     instead: tuple[str, ...] = ()
     steps: dict[str, int] = field(default_factory=dict)
-    beside: tuple[str, ...] = ()
     timed: tuple[str, ...] = ()
     base: dict[str, State] = field(default_factory=dict)
 
@@ -277,8 +289,34 @@ def state(where: str, row: dict) -> State:
         expect(f"{where}, merged,", part, {"what", "release", "commit"})
         if not re.fullmatch(r"|[0-9a-f]{12,40}", part["commit"]):
             raise Failure(f"{where} has the commit '{part['commit']}': give 12 hex digits or more, or '' if unknown")
-    return State(tuple(Merged(**part) for part in merged),
-                 plain({key: value for key, value in row.items() if key in PER_BASE}))
+    return State(tuple(Merged(**part) for part in merged), members(where, row))
+
+
+def members(where: str, row: dict) -> dict:
+    """What the tables of PER_BASE in the table @row, which is called @where, give a Topic."""
+    found = {}
+    if "tests" in row:
+        expect(f"{where}, tests,", row["tests"], set(), {"target", *TESTS})
+        found |= {TESTS[key]: value for key, value in row["tests"].items() if key in TESTS}
+        if "target" in row["tests"]:
+            found["kselftest"], _, own = row["tests"]["target"].partition(":")
+            found["selftests"] = list(filter(None, own.split(",")))
+    if "compare" in row:
+        found |= {"instead": [], "compared": [], "steps": {}, "timed": []}
+        for one in row["compare"]:
+            expect(f"{where}, compare,", one, {"name"}, {"on", "patches", "timed"})
+            if one.get("on", "base") not in ON:
+                raise Failure(f"{where} compares with '{one['name']}' on '{one['on']}': there is {', '.join(ON)}")
+            if "on" in one:
+                found[ON[one["on"]]].append(one["name"])
+            if "patches" in one:
+                found["steps"][one["name"]] = one["patches"]
+            if one.get("timed"):
+                found["timed"].append(one["name"])
+    if "lint" in row:
+        expect(f"{where}, lint,", row["lint"], set(), {"frames", "measured"})
+        found |= row["lint"]
+    return plain(found)
 
 
 def shown_rows(where: str, rows: list[dict]) -> tuple[Row, ...]:
@@ -312,17 +350,16 @@ def read_topic(path: Path) -> Topic:
     """The topic of the series.toml at @path; Failure for what is missing or
     unknown in it."""
     row = read_toml(path)
-    keys = {key.name for key in fields(Topic)} - {"name"}
-    needed = {key.name for key in fields(Topic) if key.default is MISSING and key.default_factory is MISSING}
-    expect(str(path), row, needed - {"name"}, keys)
+    expect(str(path), row, {"summary"}, KEYS_OF_TOPIC)
     shown = {"row": shown_rows(str(path), row.get("row", []))}
     if "panel" in row:
         shown["panel"] = figure_panel(str(path), row["panel"])
     states = {name: state(f"{path}, base {name},", table) for name, table in row.get("base", {}).items()}
-    found = Topic(name=path.parent.name, **{**plain(row), **shown, "base": states})
+    said = plain({key: value for key, value in row.items() if key not in PER_BASE})
+    found = Topic(name=path.parent.name, **{**said, **members(str(path), row), **shown, "base": states})
     known = bases()
     forms = [found, *(replace(found, **state.own) for state in found.base.values())]
-    for name in [*found.base, *(name for form in forms for name in form.beside)]:
+    for name in found.base:
         if name not in known:
             raise Failure(f"{path} names the base '{name}': bases.toml has {', '.join(known)}")
     for name in (name for form in forms for name in form.guests):

@@ -57,7 +57,7 @@ esac
 PIPE = "".join(f"line {number}\n" for number in range(1, 31))
 
 SERIES = """summary = "A fake series"
-kselftest = "{name}"
+tests.target = "{name}"
 
 [base."v0"]
 merged = [{merged}]

@@ -331,7 +331,7 @@ class Chosen(KernelCase):
         """A topic that asks for @guests."""
         self.topic(name)
         path = self.root / "patches" / name / "series.toml"
-        put(path, f"guests = {list(guests)}\n" + path.read_text())
+        put(path, f"tests.guests = {list(guests)}\n" + path.read_text())
         return model.find_topic(name)
 
     def ran(self, *chosen: model.Topic) -> tuple[list[tuple], list[Result]]:

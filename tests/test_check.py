@@ -31,8 +31,8 @@ class Check(KernelCase):
         self.other = model.find_base("v1")
         self.asked, self.guests = [], PASSED
         for name in ("alpha", "beta"):
-            self.topic(name, more=f'native = ["{name}:one"]\n[base."v1"]\n'
-                                  f'neighbours = ["of {name}"]\n')
+            self.topic(name, more=f'tests.um = ["{name}:one"]\n[base."v1"]\n'
+                                  f'tests.kernel = ["of {name}"]\n')
 
         def step(name):
             def asked(*args, **_more):
@@ -93,7 +93,7 @@ class Check(KernelCase):
         for name in ("knockout", "rival", "time"):
             put(self.root / f"patches/alpha/variants/v0/{name}.patch", "")
         path = self.root / "patches/alpha/series.toml"
-        put(path, path.read_text().replace('[base."v0"]\n', '[base."v0"]\ninstead = ["rival"]\n'))
+        put(path, 'compare = [{ name = "rival", on = "base" }]\n' + path.read_text())
         variant = mock.Mock(side_effect=lambda _repo, _base, _topic, name, instead: stop(name) if instead else "")
 
         def stop(name: str) -> None:
@@ -113,8 +113,8 @@ class Check(KernelCase):
         for base in (self.base, self.other):
             self.kept("alpha", base)
         path = self.root / "patches/alpha/series.toml"
-        text = path.read_text().replace('[base."v1"]\n', '[base."v1"]\nnative = ["x:y"]\n')
-        put(path, 'emulated = ["alpha:two"]\n' + text)
+        text = path.read_text().replace('[base."v1"]\n', '[base."v1"]\ntests.um = ["x:y"]\n')
+        put(path, 'tests.qemu = ["alpha:two"]\n' + text)
         self.assertEqual(self.check("--base", "v1")[0], 0)
         self.assertEqual(self.asked[2:], ["v1: text", "v1: measured",
                                           "v1: check, alpha+of alpha, alpha:two, x:y, v1+1", "v1: suites",
@@ -127,7 +127,7 @@ class Check(KernelCase):
             self.kept("alpha", base)
         self.kept("beta", self.other)
         path = self.root / "patches/alpha/series.toml"
-        put(path, path.read_text().replace('[base."v0"]\n', '[base."v0"]\nemulated = ["alpha:two"]\n'))
+        put(path, path.read_text().replace('[base."v0"]\n', '[base."v0"]\ntests.qemu = ["alpha:two"]\n'))
         self.assertEqual(self.check("--full")[0], 0)
         self.assertEqual(self.asked[8:], [
             "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: lint", "v0: litmus", "v0: configs",

@@ -350,7 +350,7 @@ class Compare(KernelCase):
         """A frame of a file that is not touched is looked at all the same."""
         repo = self.imported()
         self.series("alpha", ("fs/pipe.h", "", "a header"))
-        one = self.topic("alpha", more='frames = ["fs/pipe.c:pipe_read"]\n').for_base(self.base)
+        one = self.topic("alpha", more='lint.frames = ["fs/pipe.c:pipe_read"]\n').for_base(self.base)
         found = list(configs.compare_series([one], self.base, repo, chosen=self.chosen))
         self.assertEqual([row.name for row in found if row.verdict == PASSED][1],
                          "alpha: one: stack frame of fs/pipe.c:pipe_read")
@@ -392,7 +392,7 @@ class Compare(KernelCase):
         self.imported()
         self.series("alpha", ("fs/pipe.c", "7:1", "8:1"))
         one = self.root / "patches/alpha/series.toml"
-        put(one, 'frames = ["fs/pipe.c:pipe_read"]\n' + one.read_text())
+        put(one, 'lint.frames = ["fs/pipe.c:pipe_read"]\n' + one.read_text())
         self.series("beta", ("fs/pipe.c", "pipe_read 96", "pipe_read 104\nsays: 8:1: warning: new"))
         self.assertEqual(self.program("--topic", "alpha", "--config", "one"), 0)
         self.assertIn("ok - alpha: one: stack frame of fs/pipe.c:pipe_read # 96 bytes, 96 on the base",

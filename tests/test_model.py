@@ -79,16 +79,13 @@ class Tables(KernelCase):
 
     def test_for_base(self):
         """A base's own words count there, and only there."""
-        self.topic("alpha", more='steps = { half = 1 }\nneighbours = ["pidfd"]\nbeside = ["v1"]\n'
-                   '[base."v1"]\n')
+        self.topic("alpha", more='compare = [{ name = "half", patches = 1 }]\ntests.kernel = ["pidfd"]\n')
         path = self.root / "patches/alpha/series.toml"
-        put(path, 'neighbours = ["clone3"]\ncompared = ["held"]\n' + path.read_text())
+        put(path, 'tests.kernel = ["clone3"]\ncompare = [{ name = "held", on = "series" }]\n' + path.read_text())
         one = model.find_topic("alpha")
         here, there = one.for_base(self.base), one.for_base(model.find_base("v1"))
-        self.assertEqual((here.steps, here.neighbours, here.beside, here.compared),
-                         ({"half": 1}, ("pidfd",), ("v1",), ("held",)))
-        self.assertEqual((there.steps, there.neighbours, there.beside, there.compared),
-                         ({}, ("clone3",), (), ("held",)))
+        self.assertEqual((here.steps, here.neighbours, here.compared), ({"half": 1}, ("pidfd",), ()))
+        self.assertEqual((there.steps, there.neighbours, there.compared), ({}, ("clone3",), ("held",)))
         self.assertEqual(here.for_base(self.base), here)
 
     def test_replaces(self):
@@ -157,10 +154,12 @@ class Tables(KernelCase):
                 (row + 'merged = [{ release = "7.0", commit = "" }]\n', ("base v1", "no 'what'")),
                 (row + 'merged = [{ what = "x", release = "7.0", commit = "abc" }]\n', ("'abc'", "12")),
                 (row + 'merged = [{ what = "x", release = "7.0", commit = "", by = "y" }]\n', ("'by'",)),
-                (row + 'summary = ""\n', ("base v1", "'summary'", "steps")),
-                (row + 'beside = ["v8"]\n', ("'v8'", "v0, v1")),
-                (row + 'guests = ["vax"]\n', ("'vax'", "arm64")),
-                (row + 'instead = ["tree"]\ntimed = ["map"]\n', ("'map'", "tree")),
+                (row + 'summary = ""\n', ("base v1", "'summary'", "compare")),
+                (row + 'tests.guests = ["vax"]\n', ("'vax'", "arm64")),
+                (row + 'compare = [{ name = "map", timed = true }, { name = "tree", on = "base" }]\n',
+                 ("'map'", "tree")),
+                (row + 'compare = [{ name = "map", on = "tree" }]\n', ("'map' on 'tree'", "base, series")),
+                (row + 'tests.uml = []\n', ("'uml'", "um")),
                 ("what is this\n", ("fix it",))):
             with self.subTest(more), self.fails("alpha/series.toml", *words) as caught:
                 self.topic("alpha", more=more)
@@ -168,7 +167,7 @@ class Tables(KernelCase):
         path = self.root / "patches/alpha/series.toml"
         self.topic("alpha")
         good = path.read_text()
-        for text, words in ((good.replace("kselftest", "selftest"), ("no 'kselftest'",)), ("a = 1\n" + good, ("'a'",))):
+        for text, words in ((good.replace("summary", "summery"), ("no 'summary'",)), ("a = 1\n" + good, ("'a'",))):
             put(path, text)
             with self.fails(str(path), *words):
                 model.topics()

@@ -79,7 +79,7 @@ def differences(one: dict, other: dict, keys: tuple[str, ...]) -> str:
                      for name in one[key] | other[key] if one[key].get(name) != other[key].get(name))
 
 
-def built_benchmarks(timings: list[Timing]) -> Path:
+def programs(timings: list[Timing]) -> Path:
     """The directory with the benchmarks of @timings, built with this machine's own
     headers where they are not there: all boots and kernels run the same ones."""
     out = home() / "programs" / regress_hash()[:16]
@@ -182,6 +182,8 @@ def compared(a: str, b: str) -> str:
     if one[-1]["date"] < other[0]["date"] or other[-1]["date"] < one[0]["date"]:
         lines += ["All boots of one kernel were before those of the other: boot them by turns, or what has changed "
                   "meanwhile is in the ratio.", ""]
+    if any(boot["virtual"] for boot in [*one, *other]):
+        lines += ["This is a virtual machine: what its neighbours do is in the figures.", ""]
     heads = ["topic", "metric", "condition", "unit", a, b, "ratio, 95 % interval", "verdict"]
     lines += ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     before, after = cells(one), cells(other)
@@ -228,9 +230,9 @@ def main() -> None:
             "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "machine": machine.machine(),
             "kernel": {"release": platform.release(), "version": platform.version()},
             "settings": {"seconds of each run": args.duration, "benchmarks": regress_hash()[:16],
-                         "compiler": compiler()}, "load": os.getloadavg()[0], "rows": []}
+                         "compiler": compiler()}, "virtual": machine.virtual(), "rows": []}
     refuse(args.save, boot)
-    built = built_benchmarks(list(chosen.values()))
+    built = programs(list(chosen.values()))
     with tempfile.TemporaryDirectory(prefix="hotpaths-", dir=args.dir.resolve()) as work:
         boot["rows"], skipped = time_all(chosen, built, Path(work), args.duration, args.rounds)
     for (topic, why), count in skipped.items():

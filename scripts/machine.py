@@ -38,6 +38,11 @@ def machine() -> dict[str, object]:
             **{path.name: text(path) for path in sorted((cpu / "vulnerabilities").glob("*"))}}
 
 
+def virtual() -> bool:
+    """Whether this is a virtual machine, as its CPU says."""
+    return re.search(r"^flags\s*:.*\bhypervisor\b", text(PROC / "cpuinfo"), re.MULTILINE) is not None
+
+
 def config() -> str:
     """The configuration of the kernel that is booted; empty where it cannot be read."""
     release = platform.release()

@@ -18,7 +18,7 @@ import locks
 import machine
 import measure
 
-CPU = "processor\t: 0\nmodel name\t: A CPU\n"
+CPU = "processor\t: 0\nmodel name\t: A CPU\nflags\t\t: fpu hypervisor avx\n"
 BENCHMARK = """#!/bin/sh
 echo "$@" >> {log}
 case "$*" in
@@ -34,7 +34,7 @@ def boot(number: int, values: dict[str, float], **more) -> dict:
     condition."""
     return {"boot": f"{number}", "date": f"2026-01-{number:02}T00:00:00Z",
             "machine": {"CPU model": "A CPU", "CPUs": 4},
-            "kernel": {"release": "9.1", "version": "#1"}, "settings": {"seconds of each run": 1.0},
+            "kernel": {"release": "9.1", "version": "#1"}, "settings": {"seconds of each run": 1.0}, "virtual": False,
             "rows": [{"topic": "pid", "metric": "throughput", "unit": "op/s", "condition": name,
                       "value": value} for name, value in values.items()], **more}
 
@@ -70,6 +70,9 @@ class Machine(HostCase):
         self.assertEqual(found, {"CPU model": "A CPU", "CPUs": os.cpu_count(), "SMT": "on", "boost": "not known",
                                  "governor": "performance, powersave", "no turbo": "not known",
                                  "meltdown": "Mitigation: PTI"})
+        self.assertTrue(machine.virtual())
+        put(self.dir / "PROC/cpuinfo", CPU.replace("hypervisor", ""))
+        self.assertFalse(machine.virtual())
 
     def test_config(self):
         """The configuration comes from /proc if it is there, or from /boot."""
@@ -122,7 +125,7 @@ class Measured(HostCase):
         with contextlib.ExitStack() as stack:
             for where, name, value in (
                     (benchhost, "chosen_timings", lambda _named: self.timing("--dir {directory}", "--root")),
-                    (benchhost, "built_benchmarks", lambda _timings: self.dir / "programs"),
+                    (benchhost, "programs", lambda _timings: self.dir / "programs"),
                     (sys, "argv", ["benchhost.py", "--save", "base", *words])):
                 stack.enter_context(mock.patch.object(where, name, value))
             benchhost.main()
@@ -158,7 +161,7 @@ class Measured(HostCase):
                   'touch "$word"\n')
         timings = list(self.timing("--quick").values())
         for _again in range(2):
-            built = benchhost.built_benchmarks(timings)
+            built = benchhost.programs(timings)
         self.assertEqual(built.parent, self.dir / "data/hotpaths/programs")
         [made] = (self.dir / "made").read_text().splitlines()
         self.assertIn("HEADERS=/usr/include", made)
@@ -189,15 +192,17 @@ class Compared(HostCase):
         self.assertRegex(text, r"throughput \| thread \| op/s \| 100 \| 120 \| 1\.200 \[1\.\d+, 1\.\d+\] \| better \|")
         self.assertRegex(text, r"same \| op/s \| 102 \| 102 \| 1\.000 \[0\.\d+, 1\.\d+\] \| cannot tell \|")
         self.assertNotIn("by turns", text)
+        self.assertNotIn("virtual machine", text)
         self.assertIn("| worse |", benchhost.compared("patched", "base"))
 
     def test_few(self):
         """With one boot there is no interval; boots in a row are told."""
         self.save("base", "9.1", 1, 100)
-        self.save("patched", "9.1-p", 2, 500)
+        self.save("patched", "9.1-p", 2, 500, virtual=True)
         text = benchhost.compared("base", "patched")
         self.assertIn("5.000, no interval | too few boots", text)
         self.assertIn("by turns", text)
+        self.assertIn("virtual machine", text)
 
     def test_refused(self):
         """Another machine is not compared, another kernel not added; what differs is

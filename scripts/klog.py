@@ -40,15 +40,21 @@ RACE = re.compile(r"KCSAN: data-race in (?:(\S+) / (\S+)|(\S+)\+0x)")
 # Reports of arch/um itself, as on 7.3.4: the pattern of the first line, of a line that
 # comes before it or within the BLOCK lines behind it, and the reason.
 BLOCK = 80
-CLONE_FAILED = r"start_userspace : (?:mmap|socketpair|clone) failed, errno = (?P<errno>\d+)"
+NO_PROCESS = r"start_userspace : (?:mmap|socketpair|clone) failed, errno = \d+"
 KNOWN = (
     (r"suspicious RCU usage", "behind", r"\bflush_tlb_mm\+0x",
      "flush_tlb_mm() walks the VMAs of an mm whose lock is not held"),
     (r"KASAN: .* in (?:__list_\w+|init_new_context|destroy_context|mm_sigchld_irq)\b|list_(?:add|del) corruption",
-     "before", CLONE_FAILED, "an mm whose process could not be started is freed, but stays on mm_list"),
+     "before", NO_PROCESS, "an mm whose process could not be started is freed, but stays on mm_list"),
 )
-# What a failure of CLONE_FAILED says of the host.
-SHORT_OF = {"11": "start one more process", "12": "give it more memory", "24": "open one more file"}
+# What User-Mode Linux says where this machine has not what it asks for, and what that is.
+SHORT_OF = {
+    r"start_userspace : clone failed, errno = 11": "start one more process (ulimit -u, pids.max)",
+    r"start_userspace : \w+ failed, errno = 24": "open one more file (ulimit -n)",
+    r"start_userspace : \w+ failed": "give it what a process takes",
+    r"UML ran out of memory on the host side": "give it more memory (vm.max_map_count)",
+    r"Unexpectedly lost MM child": "keep one of its processes, which is killed where memory runs out",
+}
 
 
 def is_known(lines: list[str], place: int) -> bool:
@@ -75,12 +81,14 @@ def reports(console: str) -> list[str]:
 
 
 def short_of(console: str) -> str:
-    """What the host could not do for the guest of User-Mode Linux that left the log
+    """What this machine could not do for the guest of User-Mode Linux that left the log
     @console, as a sentence; empty where it could do all."""
-    found = re.search(CLONE_FAILED, console)
-    return found and (f"this machine could not {SHORT_OF.get(found['errno'], 'start one more process')} for User-Mode "
-                      f"Linux (errno {found['errno']}), and what failed in the guest may come of that: end other "
-                      "programs, or raise the limits (ulimit -u, pids.max), and run it again") or ""
+    for pattern, words in SHORT_OF.items():
+        found = re.search(pattern, console)
+        if found:
+            return (f"this machine could not {words} for User-Mode Linux ('{found[0]}'), and what failed in the guest "
+                    "may come of that: end other programs, or raise the limits, and run it again")
+    return ""
 
 
 def lockdep_off(run_dir: Path) -> str:

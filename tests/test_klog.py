@@ -98,7 +98,11 @@ class Reports(Case):
         for text in (FLUSH.replace("flush_tlb_mm", "unmap_vmas"), MM_LIST,
                      FLUSH.replace("suspicious RCU usage", "bad unlock balance")):
             self.assertTrue(klog.reports(text)[0].startswith(("lockdep", "kasan")), text)
-        self.assertIn("could not start one more process", klog.short_of(INNOCENT + CLONE_FAILED))
+        for text, words in ((CLONE_FAILED, "start one more process"),
+                            (CLONE_FAILED.replace("11", "12"), "a process takes"),
+                            ("[ 1.0] UML ran out of memory on the host side! This can happen", "more memory"),
+                            ("[ 1.0] Unexpectedly lost MM child! Affected tasks will segfault.", "is killed")):
+            self.assertIn(words, klog.short_of(INNOCENT + text))
         self.assertEqual(klog.short_of(INNOCENT), "")
 
     def test_exact_kinds(self):

@@ -73,8 +73,8 @@ def ask(*groups: str) -> list[str]:
         if sys.stdin.isatty():
             answer = input(f"{text}: {' '.join(want)}\nInstall them with apt-get? [y/N] ")
         if answer.strip().lower() not in ("y", "yes"):
-            raise Failure(f"{text}: give INSTALL=1 to have them installed, or run 'apt-get install {' '.join(want)}' "
-                          "as root")
+            raise Failure(f"{text}: give INSTALL=1 to make, which then installs them, or run 'apt-get install "
+                          f"{' '.join(want)}' as root")
         os.environ[AGREED] = "1"
     return want
 

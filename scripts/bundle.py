@@ -15,7 +15,6 @@ import tempfile
 from pathlib import Path
 
 import benchhost
-import saved
 from bench import record, revisions, timing
 from build import Kernel, kernel
 from command import arguments, run
@@ -187,7 +186,7 @@ def main() -> None:
     need("source", "build", "guest")
     chosen = kernels(base, repository(base, args.kdir), topics)
     programs = benchhost.programs([pid.TIMED, *(Timing(f"portable/{name}", (), "", list) for name in PORTABLE)])
-    archive = (args.out or saved.home() / "bundle") / f"hotpaths-{base.name}.tar.xz"
+    archive = (args.out or benchhost.home() / "bundle") / f"hotpaths-{base.name}.tar.xz"
     with tempfile.TemporaryDirectory() as scratch:
         top = Path(scratch) / f"hotpaths-{base.name}"
         top.mkdir()

@@ -102,7 +102,7 @@ def scripts() -> Iterator[Result]:
                       f"it has {size} bytes: {LONGEST_REPORT} are the limit, all rows are in rows.csv")
     for base in bases().values():
         if machines.files(base):
-            yield verdict(f"{machines.directory(base).relative_to(ROOT)}: can be read", machines.check(base))
+            yield outcome(f"{machines.directory(base).relative_to(ROOT)}: can be read", machines.check(base))
     yield from pages()
 
 

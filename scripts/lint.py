@@ -28,7 +28,7 @@ from install import LOCK, need, search_path, tool
 from ktap import FAILED, PASSED, Result, count, shown
 from locks import cache, lock
 from model import ROOT, Base, Topic, bases, chosen_topics
-from process import Failure, logged, output, say, sha256
+from process import Failure, cannot_run, logged, output, say, sha256
 from tree import apply, below, tree_of, worktree
 
 # Raise these when what patch_texts(), or what builds(), finds wrong changes: their
@@ -63,7 +63,7 @@ def complaint(*argv, cwd: Path | None = None, env: dict | None = None) -> str:
         done = subprocess.run([str(word) for word in argv], cwd=cwd, capture_output=True, text=True,
                               errors="replace", stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
     except OSError as err:
-        raise Failure(f"cannot run {argv[0]} ({err.strerror}): 'make install' installs what is missing") from err
+        raise cannot_run(argv[0], err) from err
     if done.returncode == 0:
         return ""
     return (done.stdout + done.stderr).strip() or f"exit status {done.returncode}"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -31,6 +32,14 @@ GIT_IDENTITY = {
 
 class Failure(Exception):
     """A failure that the user can act on: one sentence with the next step."""
+
+
+def cannot_run(program: object, err: OSError) -> Failure:
+    """What to say where @program could not be started because of @err."""
+    if err.errno in (errno.EAGAIN, errno.ENOMEM):
+        return Failure(f"cannot run {program} ({err.strerror}): this machine has no room for one more process, so end "
+                       "other programs, or raise the limits (ulimit -u, pids.max)")
+    return Failure(f"cannot run {program} ({err.strerror}): 'make install' installs what is missing")
 
 
 def say(text: str) -> None:
@@ -72,8 +81,7 @@ def output(*argv: str | Path, cwd: Path | None = None, env: dict | None = None,
                               stdin=subprocess.DEVNULL if text is None else None,
                               capture_output=True, text=True, errors="replace")
     except OSError as err:
-        raise Failure(f"cannot run {words[0]} ({err.strerror}): 'make install' installs what is "
-                      "missing") from err
+        raise cannot_run(words[0], err) from err
     if check and done.returncode:
         why = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
         raise Failure(f"'{' '.join(words[:6])}' failed: {why}")
@@ -94,8 +102,7 @@ def logged(what: str, argv: list, log: Path, cwd: Path | None = None, env: dict 
                                      stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                      env={**os.environ, **(env or {})}, start_new_session=True)
         except OSError as err:
-            raise Failure(f"cannot run {argv[0]} ({err.strerror}): 'make install' installs what is "
-                          "missing") from err
+            raise cannot_run(argv[0], err) from err
         try:
             while True:
                 try:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from klog import reports
 from locks import cache
-from process import Failure, say, tail
+from process import Failure, cannot_run, say, tail
 
 # Seconds between two looks at a guest, between two lines of progress, and that
 # a guest has to print the rest of its first report: tests prove nothing after
@@ -152,8 +152,7 @@ def watch(argv: list[str], run_dir: Path, script: str, timeout: float, label: st
             child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, env=env, cwd="/", start_new_session=True,
                                      **streams)
         except OSError as err:
-            raise Failure(f"cannot run {argv[0]} ({err.strerror}): 'make install' installs what is "
-                          "missing") from err
+            raise cannot_run(argv[0], err) from err
         try:
             attend(child, done, timeout, label)
             stopped = child.poll() is None

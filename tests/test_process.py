@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Commands that are run, and how they fail."""
 
+import errno
+from unittest import mock
 
 from support import Case
 
@@ -25,6 +27,9 @@ class Output(Case):
         """A program that is not there is told with what installs it."""
         with self.fails("no-such-program", "make install"):
             process.output("no-such-program")
+        with mock.patch.object(process.subprocess, "run", side_effect=OSError(errno.EAGAIN, "try again")), \
+                self.fails("true (try again)", "one more process"):
+            process.output("true")
 
     def test_tail(self):
         """The end of a log; nothing where there is none."""

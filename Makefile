@@ -8,7 +8,7 @@ LTP ?=
 XFSTESTS ?=
 SYZKALLER ?=
 export KDIR LTP XFSTESTS SYZKALLER
-export HOTPATHS_INSTALL := $(INSTALL)
+export HOTPATHS_INSTALL := $(filter 1,$(INSTALL))
 # What is given to this make is not for those that it starts: some have an INSTALL, too.
 unexport INSTALL MAKEFLAGS
 
@@ -19,6 +19,7 @@ base = $(call given,BASE,--base)
 topic = $(call given,TOPIC,--topic)
 fresh = $(if $(FRESH),--fresh)
 need-topic = $(if $(TOPIC),,$(error give a topic, for instance 'make $@ TOPIC=pipe'))
+no-config = $(if $(CONFIG),$(error CONFIG= is a file for 'make deb': a guest is named with GUEST=))
 step = @$(PYTHON) scripts/$(1).py
 
 .PHONY: help install bench bundle deb bench-host bench-compare survey check check-full suites knockout tree export lint shell mail report clean
@@ -92,6 +93,7 @@ check check-full:
 		$(if $(filter check-full,$@),--full)
 
 suites:
+	$(no-config)
 	$(call step,suites) $(base) $(call given,ACCEL,--accel) $(fresh) $(call given,SUITE,--suite) \
 		$(call given,GUEST,--config) $(call given,OUT,--out)
 
@@ -112,6 +114,7 @@ export:
 
 shell:
 	$(need-topic)
+	$(no-config)
 	$(call step,guest) $(base) $(topic) $(call given,GUEST,--config)
 
 mail:

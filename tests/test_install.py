@@ -132,6 +132,20 @@ class Makefile(Case):
                          ["scripts/check.py", "--base", "v0", "--minutes", "5", "--full"])
         self.assertFalse((self.dir / "ran").exists())
 
+    def test_own(self):
+        """INSTALL=1 is for the steps, and no make that they start has it; what another
+        target takes is refused."""
+        self.fake("steps", 'env\n')
+        def environment(*words: str) -> str:
+            return subprocess.run(["make", "-s", "-C", SCRIPTS.parent, "PYTHON=steps", *words],
+                                  capture_output=True, text=True).stdout
+
+        found = environment("check", "INSTALL=1")
+        self.assertIn("\nHOTPATHS_INSTALL=1\n", found)
+        self.assertNotRegex(found, r"(?m)^(INSTALL|MAKEFLAGS)=.*1")
+        self.assertIn("\nHOTPATHS_INSTALL=\n", environment("check"))
+        self.assertEqual(environment("shell", "TOPIC=pid", "CONFIG=trace"), "")
+
 
 class Arguments(Case):
     """command.at_least() and locks.room_for_builds()."""

@@ -112,7 +112,9 @@ def page(base: Base, repo: Path, topics: list[Topic]) -> str:
                   f"{found['begun']}, SMT {own['SMT']}, governor {own['governor']}.", ""]
         for topic in topics:
             lines += topic_lines(found, topic, codes)
-        lines += [*laps.notes(found["points"], max(least, laps.LEAST)), ""]
+        # A mark at the beginning of a line would be a list's.
+        lines += [re.sub(r"^([*+])", r"\\\1", note) for note in laps.notes(found["points"], max(least, laps.LEAST))]
+        lines += [""]
     return "\n".join([f"# What other machines measured on {base.tag}", "", *INTRODUCTION, "",
                       *lines]).rstrip() + "\n" if lines else ""
 

@@ -111,11 +111,13 @@ static void make_file(const char *path)
 	close(fd);
 }
 
-static void make_files(const char *path, int number)
+static void make_files(const char *words)
 {
-	char name[128];
-	int i;
+	char path[100], name[128];
+	int number, i;
 
+	if (sscanf(words, "%99s %d", path, &number) != 2)
+		fail("files %s", words);
 	make_file(path);
 	for (i = 0; i < number; i++) {
 		snprintf(name, sizeof(name), "%s.%d", path, i);
@@ -201,7 +203,7 @@ static void do_job(const char *job)
 			else if (!strcmp(lines[i], "ext4"))
 				mount_ext4();
 			else if (!strncmp(lines[i], "files ", 6))
-				make_files(strtok(arg, " "), atoi(strtok(NULL, " ")));
+				make_files(arg);
 			else if (!strncmp(lines[i], "run ", 4))
 				run(job, i, arg);
 			else
@@ -219,8 +221,10 @@ int main(int argc, char **argv)
 	mounted("tmp", "/tmp", "tmpfs", 0);
 	cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	printf("hotpaths: cpus %ld\n", cpus);
+	/* The kernel adds words of its own, like console=tty0. */
 	for (i = 1; i < argc; i++)
-		do_job(argv[i]);
+		if (!strchr(argv[i], '='))
+			do_job(argv[i]);
 	printf("hotpaths: done\n");
 	end();
 }

@@ -35,7 +35,7 @@ import stats  # noqa: E402
 # What a guest is given, and what has to be free beside it, in bytes.
 MEMORY, BESIDE = 768 << 20, 256 << 20
 MOST_CPUS = 64              # NR_CPUS of the kernels
-PATIENCE = 120              # seconds that a boot may take
+PATIENCE = 60               # seconds that a boot may take
 OLDEST = (5, 9)             # of Linux, for close_range()
 GET_SECCOMP = 21            # PR_GET_SECCOMP
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -244,7 +244,8 @@ def boot(bundle: dict, kernel: dict, point: dict, jobs: list[str], place: Path) 
         printed, code = finished([
             str(HERE / kernel["file"]), f"mem={MEMORY >> 20}M", f"ncpus={point['cpus']}", "seccomp=on",
             f"uml_dir={scratch}/", "root=/dev/root", "rootfstype=hostfs", f"rootflags={HERE / 'root'}", "ro",
-            "init=/init", "con=null", "con0=fd:0,fd:1", "quiet", "panic=-1", "--", *jobs], point["host"], place)
+            "init=/init", "con=null", "con0=fd:0,fd:1", "quiet", "panic=-1",
+            *(["bench_spin=0"] if point["share"] else []), "--", *jobs], point["host"], place)
     if "hotpaths: done" not in printed:
         raise Died(why_died(printed, code))
     return measured(printed, bundle["jobs"], jobs, point["cpus"])
@@ -335,12 +336,14 @@ class Session:
         left = max(0.0, self.length - self.elapsed)
         return len(self.took) + round(left * len(self.took) / sum(self.took))
 
-    def lap(self, point: dict) -> dict:
-        """One lap with the CPUs of @point."""
+    def lap(self, point: dict) -> dict | None:
+        """One lap with the CPUs of @point; None if the time was over before its end."""
         names = [kernel["name"] for kernel in self.bundle["kernels"]]
         order = self.order.sample([*names, stats.AGAIN], len(names) + 1)
         values = {}
         for number, name in enumerate(order, 1):
+            if self.elapsed >= self.length:
+                return None
             kernel = next(one for one in self.bundle["kernels"]
                           if one["name"] == (tables.BASE if name == stats.AGAIN else name))
             status(f"{self.elapsed / 60:.1f} of {self.length / 60:g} minutes: lap {len(self.took) + 1} of about "
@@ -373,15 +376,15 @@ class Session:
             except Died as err:
                 self.drop(point, err)
                 continue
+            if lap is None:
+                return False
             self.took.append(self.elapsed - before)
             if not cold:
                 self.keep(lap)
             status("")
             say(f"lap {len(self.took)} of about {self.laps_in_all()}: {tables.head(point)}, {self.took[-1]:.0f} s"
                 + (", to warm up: not counted" if cold else ""))
-            if self.elapsed >= self.length:
-                return False
-        return True
+        return self.elapsed < self.length
 
     def tell(self) -> None:
         """Print the table, if there is one that was not printed."""
@@ -401,13 +404,13 @@ class Session:
             say(f"a table takes {needed:.0f} minutes: give --minutes {needed + 1:.0f}, or fewer numbers with --cpus")
 
     def run(self) -> None:
-        """All laps; the table after LEAST of them, and at the end."""
-        rounds, more = 0, self.round(cold=True)
+        """All laps; the table as soon as there are LEAST of each number of CPUs."""
+        more = self.round(cold=True)
         self.warn()
         while more:
             more = self.round(cold=False)
-            rounds += 1
-            if rounds == tables.LEAST:
+            if not self.told and all(len(tables.of_cpus(self.record["laps"], point["cpus"])) >= tables.LEAST
+                                     for point in self.points):
                 self.tell()
 
 

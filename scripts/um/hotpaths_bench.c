@@ -26,6 +26,7 @@
 #include <linux/init.h>
 #include <linux/kernel.h>
 #include <linux/kthread.h>
+#include <linux/moduleparam.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/pipe_fs_i.h>
@@ -70,6 +71,9 @@ struct job {
 static DEFINE_MUTEX(bench_lock);
 static u64 bench_ops, bench_ns;
 static bool bench_spins;
+/* bench_spin=0 on the command line where the host has fewer CPUs than the guest */
+static bool bench_spin_wanted = true;
+core_param(bench_spin, bench_spin_wanted, bool, 0444);
 
 static bool do_pread(struct worker *worker)
 {
@@ -326,7 +330,7 @@ static ssize_t bench_proc_write(struct file *file, const char __user *from, size
 	job = kzalloc(sizeof(*job), GFP_KERNEL);
 	err = job ? 0 : -ENOMEM;
 	mutex_lock(&bench_lock);
-	if (!err && !bench_spins)
+	if (!err && !bench_spins && bench_spin_wanted)
 		err = bench_start_spinning();
 	if (!err)
 		err = bench_line(job, line);

@@ -12,6 +12,7 @@ from measure import Measurement, fault, filemap, native, pageguard, pid, pipe, r
 
 SIDES = {"write": "mm_page_alloc", "read": "mm_page_free"}
 FAULT = "page_fault_kernel: address=0x7f00deadb000 ip=copy_page_from_iter error_code=0x0"
+SERVED = "handle_mm_fault: (handle_mm_fault+0x4/0x200)"
 
 
 def trace(calls: list[tuple], marked: bool = True, size: int = 65536) -> str:
@@ -39,6 +40,7 @@ def trace(calls: list[tuple], marked: bool = True, size: int = 65536) -> str:
             for _ in range(under):
                 event(f"{SIDES[call]}: {page}")
                 event(FAULT)
+                event(SERVED)
             time = before + ticks - 1
             event("lock_release: 00000000aa11bb22 &pipe->mutex")
     if marked:
@@ -59,6 +61,7 @@ class Rows(Case):
         put(self.dir / "pair-large.trace", trace([("write", 256, 0, 90), ("read", 240, 16, 80)], size=1 << 20))
         put(self.dir / "pressure.trace", trace([("write", 1, 0, 9), ("write", 0, 0, 9), ("write", 0, 7, 9),
                                                 ("read", 1, 0, 9)]))
+        put(self.dir / "splice.trace", trace([("write", 0, 3, 9), ("write", 0, 2, 9)]))
         for size in pipe.STREAMED:
             put(self.dir / f"stream-{size}.trace",
                 trace([("write", 0, 3, 9), ("write", 1, 0, 9, 9), ("read", 0, 0, 9)]))
@@ -67,6 +70,7 @@ class Rows(Case):
             ("allocs_under_mutex", "64KiB write"): 14.5, ("allocs_under_mutex", "64KiB write memcg"): 16.0,
             ("allocs_under_mutex", "5w10r pressure"): 0.333333, ("frees_under_mutex", "64KiB read"): 14.5,
             ("frees_under_mutex", "64KiB read memcg"): 0.0, ("frees_under_mutex", "5w10r pressure"): 1.0,
+            ("allocs", "64KiB to splice()"): 2.5, ("frees", "64KiB to splice()"): 0.0,
             ("allocs_under_mutex", "1MiB write"): 256.0, ("frees_under_mutex", "1MiB read"): 240.0,
             **{(metric, f"{pipe.SIZES[size]} 1w1r"): value for size in pipe.STREAMED
                for metric, value in (("allocs_under_mutex", 1.0), ("allocs", 2.5), ("mutex_holds", 1.5))}})
@@ -79,9 +83,19 @@ class Rows(Case):
             "sys_read(", "sys_enter: NR 0 (")
         put(self.dir / "cold.trace",
             raw + trace([("write", 0, 0, 9), ("write", 1, 0, 9), ("read", 1, 0, 9)], size=4096))
+        rest = trace([("write", 1, 0, 9), ("read", 2, 0, 9)])
+        put(self.dir / "cold-rest.trace", rest[:rest.index(SERVED)] + rest[rest.index(SERVED) + len(SERVED):])
         self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in pipe.fault_rows(self.dir)], [
             ("faults_under_mutex", "64KiB write", 16.0), ("faults_under_mutex", "64KiB read", 3.0),
-            ("faults_under_mutex", "4KiB write", 0.5), ("faults_under_mutex", "4KiB read", 1.0)])
+            ("faults_under_mutex", "4KiB write", 0.5), ("faults_under_mutex", "4KiB read", 1.0),
+            ("faults_under_mutex", "64KiB write, first page warm", 0.0),
+            ("faults_under_mutex", "64KiB read, first page warm", 2.0),
+            ("mmap_lock_reads", "64KiB cold", 0.0), ("mmap_lock_reads", "4KiB cold", 0.0),
+            ("mmap_lock_reads", "64KiB cold, first page warm", 0.0),
+            ("refused_under_mutex", "64KiB write", 0.0), ("refused_under_mutex", "64KiB read", 0.0),
+            ("refused_under_mutex", "4KiB write", 0.0), ("refused_under_mutex", "4KiB read", 0.0),
+            ("refused_under_mutex", "64KiB write, first page warm", 1.0),
+            ("refused_under_mutex", "64KiB read, first page warm", 0.0)])
 
     def test_no_faults(self):
         """A trace in which nothing faulted, under the mutex or not, is told."""
@@ -94,7 +108,8 @@ class Rows(Case):
         put(self.dir / "stuck.json", "".join(json.dumps({"size": size, "count": 1000, "beside": size // 100}) + "\n"
                                              for size in pipe.STUCK_SIZES))
         self.assertEqual([(one["unit"], one["condition"], one["value"]) for one in pipe.stuck_rows(self.dir)],
-                         [("of 1000 messages", "10000B", 100.0), ("of 1000 messages", "64KiB", 655.0)])
+                         [("of 1000 messages", "100B", 1.0), ("of 1000 messages", "10000B", 100.0),
+                          ("of 1000 messages", "64KiB", 655.0)])
 
     def test_lost_events(self):
         """A trace that lost events gives no figures."""
@@ -166,14 +181,19 @@ class Rows(Case):
                 for turn in range(turns) for number, line in enumerate(lines, 1)))
             put(self.dir / "threads.json", '{"procs": 2, "ops_per_s": 7}\n')
             put(self.dir / "switches.txt", "4500\n")
+            # Twice 65536 bytes, 3 switches, and the nanoseconds of short writes.
+            put(self.dir / "more.txt", "".join(
+                line.replace("more ", "131072 1000 3 256 512 4096 ", 1) + "\n"
+                for line in module.NATIVE.script.splitlines() if line.startswith("more ")))
             rows = module.NATIVE.rows(self.dir)
             self.assertEqual([one["value"] for one in rows[:len(lines)]],
                              [float(f"{number * 1e6 / (int(line.split()[1]) if line.startswith('pipe') else 1):.6g}")
                               for number, line in enumerate(lines, 1)])
             others = [(one["unit"], one["value"]) for one in rows if one["unit"] != "op/s"]
-            self.assertEqual(others, [("switches", 4500)] if module is pipe else [])
+            self.assertEqual(others, [("per write", 1.5)] * 2 + [("ns", 256), ("ns", 512), ("ns", 4096)] * 2
+                             + [("switches", 4500)] if module is pipe else [])
             self.assertEqual({one["evidence"] for one in rows}, {"timed-uml"})
-            self.assertEqual(len({one["condition"] for one in rows}), len(rows))
+            self.assertEqual(len({(one["metric"], one["condition"]) for one in rows}), len(rows))
             self.assertEqual(module.NATIVE.config, "um-time")
         put(self.dir / "native.txt", f"0 1000 {lines[0]}\n")
         with self.fails("nothing was done", lines[0]):

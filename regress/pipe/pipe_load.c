@@ -55,6 +55,8 @@ static struct {
 	bool pair;
 	__u64 residue;		/* --pair: bytes that stay in the pipe */
 	bool cold;		/* --pair: buffers are not mapped when they are used */
+	__u64 warm;		/* --cold: bytes of them that are mapped */
+	int sink;		/* --splice: where messages go to, else 0 */
 	bool stuck;
 	bool marker;
 	bool pressure;
@@ -823,11 +825,13 @@ static __u64 pair_loop(int wfd, int rfd, void *in, void *out, ssize_t size, __u6
 
 	for (i = 0; i < count; i++) {
 		/* What is in shared memory remains, and is mapped by page faults. */
-		if (cfg.cold && (madvise(in, size, MADV_DONTNEED) ||
-				 madvise(out, size, MADV_DONTNEED)))
+		if (cfg.cold && (madvise((char *)in + cfg.warm, size - cfg.warm, MADV_DONTNEED) ||
+				 madvise((char *)out + cfg.warm, size - cfg.warm, MADV_DONTNEED)))
 			break;
 		MARK(MARK_OP);
-		if (write(wfd, in, size) != size || read(rfd, out, size) != size)
+		if (write(wfd, in, size) != size ||
+		    (cfg.sink ? splice(rfd, NULL, cfg.sink, NULL, size, 0) :
+				read(rfd, out, size)) != size)
 			break;
 		MARK(MARK_END);
 	}
@@ -908,7 +912,7 @@ static void pair_run(__u64 size, void (*report)(const struct result *res))
 	mark("end", size, 1, 1);
 	pressure_check();
 
-	if (opts.verify && !pair_same(in, out, size))
+	if (opts.verify && !cfg.sink && !pair_same(in, out, size))
 		bench_die("data damaged in a message of %llu bytes", size);
 	pair_verified(wfd, rfd, in, out, size, opts.corrupt);
 
@@ -1152,6 +1156,7 @@ static void report_json(const struct result *res)
 	bench_json_u64("pipe_size", res->pipe_size);
 	bench_json_u64("residue", cfg.residue);
 	bench_json_bool("cold", cfg.cold);
+	bench_json_u64("warm", cfg.warm);
 	bench_json_u64("writers", res->writers);
 	bench_json_u64("readers", res->readers);
 	bench_json_str("workers", cfg.pair ? "one thread" :
@@ -1242,9 +1247,11 @@ static const char help_text[] =
 "                        other worker (default sizes 1,64,1K,4K,8K,16K,64K)\n"
 "      --residue N       with --pair: N bytes stay in the pipe all the time, so that a\n"
 "                        write finds data that it may have to be merged with\n"
-"      --cold            with --pair: no page of the buffers is mapped when a write or a\n"
+"      --cold[=rest]     with --pair: no page of the buffers (rest: but the first) is\n"
+"                        mapped when a write or a\n"
 "                        read begins, so that it faults on each (each page on its own\n"
 "                        only if fault_around_bytes in debugfs is that of a page)\n"
+"      --splice          with --pair: splice() each message to /dev/null instead\n"
 "      --stuck           one writer is stuck in a page fault on the first page of its\n"
 "                        message, while another writer and a reader use the pipe: how\n"
 "                        many messages get through beside it? (needs userfaultfd)\n"
@@ -1322,12 +1329,13 @@ enum {
 	OPT_PRESSURE_SETTLE,
 	OPT_RESIDUE,
 	OPT_SIZES,
+	OPT_SPLICE,
 	OPT_STUCK,
 	OPT_WARMUP,
 };
 
 static const struct option own_options[] = {
-	{ "cold",		no_argument,		NULL, OPT_COLD },
+	{ "cold",		optional_argument,	NULL, OPT_COLD },
 	{ "count",		required_argument,	NULL, OPT_COUNT },
 	{ "marker",		no_argument,		NULL, OPT_MARKER },
 	{ "memcg",		no_argument,		NULL, OPT_MEMCG },
@@ -1341,6 +1349,7 @@ static const struct option own_options[] = {
 	{ "residue",		required_argument,	NULL, OPT_RESIDUE },
 	{ "size",		required_argument,	NULL, 's' },
 	{ "sizes",		required_argument,	NULL, OPT_SIZES },
+	{ "splice",		no_argument,		NULL, OPT_SPLICE },
 	{ "stuck",		no_argument,		NULL, OPT_STUCK },
 	{ "warmup",		required_argument,	NULL, OPT_WARMUP },
 	{ "writers",		required_argument,	NULL, 'w' },
@@ -1360,6 +1369,9 @@ static void parse(int argc, char **argv)
 		switch (c) {
 		case OPT_COLD:
 			cfg.cold = true;
+			if (optarg && strcmp(optarg, "rest"))
+				bench_usage("--cold is nothing or 'rest', not '%s'", optarg);
+			cfg.warm = optarg ? bench_page_size() : 0;
 			break;
 		case OPT_COUNT:
 			cfg.count = bench_parse_u64("--count", optarg, 1, 1ULL << 40, false);
@@ -1407,6 +1419,11 @@ static void parse(int argc, char **argv)
 			bench_parse_list(&cfg.writers, "--writers", optarg, 1, MAX_WORKERS, false);
 			sweep_only = true;
 			break;
+		case OPT_SPLICE:
+			cfg.sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+			if (cfg.sink < 0)
+				bench_die_errno("/dev/null");
+			break;
 		case OPT_STUCK:
 			cfg.stuck = true;
 			break;
@@ -1426,6 +1443,13 @@ static void parse(int argc, char **argv)
 		bench_usage("--residue needs --pair");
 	if (cfg.cold && !cfg.pair)
 		bench_usage("--cold needs --pair");
+	if (cfg.sink && !cfg.pair)
+		bench_usage("--splice needs --pair");
+	if (cfg.warm && !cfg.sizes.nr)
+		bench_usage("--cold=rest takes --sizes");
+	for (i = 0; i < cfg.sizes.nr; i++)
+		if (cfg.warm >= cfg.sizes.val[i] && cfg.warm)
+			bench_usage("--cold=rest takes messages of more than a page");
 	if (cfg.pair && cfg.stuck)
 		bench_usage("--pair and --stuck exclude each other");
 	if (cfg.stuck && (sweep_only || opts.processes))

@@ -9,7 +9,7 @@ cd "$(dirname "$0")" || exit 1
 . ../smoke.sh
 
 keys='"page_size": "writes": "bytes": "seconds": "mb_per_s": "ns_per_op":'
-plan 34 pipe_load pipe_ladder
+plan 37 pipe_load pipe_ladder
 
 bench()
 {
@@ -26,6 +26,9 @@ expect 0 3 "" "pair, full verification, pinned" bench --pair --sizes 1,4K,64K --
 expect 0 3 "" "pair, bytes that stay" bench --pair --residue 100 --sizes 101,4K,10001
 expect 1 0 "" "pair, bytes that stay: damage" bench --pair --residue 100 -s 10001 --corrupt
 expect 0 2 "" "pair, buffers that are not mapped" bench --pair --cold --sizes 4K,64K
+expect 0 1 "" "pair, buffers of which the first page is mapped" bench --pair --cold=rest --sizes 64K
+expect 0 1 "" "pair, spliced to /dev/null" bench --pair --splice --sizes 64K
+expect 2 0 "" "pair, messages without another page" bench --pair --cold=rest --sizes 4K
 expect 1 0 "" "pair: damage is noticed" bench --pair --sizes 4K --corrupt
 expect 2 0 "" "pair: a message larger than the pipe" bench --pair -s 64K -p 4K
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from statistics import median
 
 import counters
 import jobserver
@@ -18,7 +19,7 @@ LOCK = "&pipe->mutex"
 # of them.
 TAKERS, READER = "anon_pipe_", "anon_pipe_read"
 # What conditions call the sizes of messages.
-SIZES = {1: "1B", 64: "64B", 1024: "1KiB", 3000: "3000B", 4096: "4KiB", 8192: "8KiB", 10000: "10000B",
+SIZES = {1: "1B", 64: "64B", 100: "100B", 1024: "1KiB", 3000: "3000B", 4096: "4KiB", 8192: "8KiB", 10000: "10000B",
          16384: "16KiB", 65536: "64KiB", 1048576: "1MiB"}
 BENCH = "kselftest/regress/pipe/pipe_load"
 # Other tasks use pipes too: only the benchmark's events are recorded.
@@ -29,19 +30,22 @@ CALLS = {"syscalls/sys_enter_write": MINE, "syscalls/sys_enter_read": MINE}
 PAGE_EVENTS = {"kmem/mm_page_alloc": MINE, "kmem/mm_page_free": MINE}
 # While page faults on user buffers are counted: the tracepoints of single calls look into the buffers on newer kernels.
 RAW_CALLS = {"raw_syscalls/sys_enter": MINE}
-FAULT_EVENTS = {"exceptions/page_fault_kernel": MINE}
+GOT = "mmap_lock_acquire_returned"
+FAULT, SERVED = "page_fault_kernel", "handle_mm_fault"
+FAULT_EVENTS = {f"exceptions/{FAULT}": MINE, f"kprobes/{SERVED}": MINE, f"mmap_lock/{GOT}": MINE}
 
 COUNTED = 1000          # pairs of each size that are counted by instructions
 PAIRS = 200             # write and read pairs of 64 KiB that are traced
 PRESSURE_WRITES = 100   # writes of 64 KiB by each of the five writers
-STREAMED = (3000, 4096, 8192, 10000, 65536, 1048576)
+STREAMED = (1, 100, 3000, 4096, 8192, 10000, 65536, 1048576)
 STREAM_BYTES = 1 << 27  # by one writer, to one reader, of each of these sizes
 STREAM_WRITES = 2000    # but no more writes than this
 RESIDUE, RESIDUE_SIZE = 100, 10000  # what every other write of the latter size is merged with
-COLD = (3000, 4096, 10000, 65536, 1048576)
+COLD = (1, 100, 3000, 4096, 10000, 65536, 1048576)
+COLD_REST = (10000, 65536, 1048576)  # with their first page mapped
 PAIRED = (1, 64, 1024, 3000, 4096, 8192, 10000, 16384, 65536)
 STUCK = 1000            # messages that others want to pass beside a stuck writer
-STUCK_SIZES = (10000, 65536)
+STUCK_SIZES = (100, 10000, 65536)
 STUCK_SECONDS = 15      # at most, on a slow machine
 
 COUNTERS = counters.setup({**LOCK_EVENTS, **CALLS, **PAGE_EVENTS}, "mono") + f"""
@@ -56,6 +60,9 @@ trace_start
 {BENCH} --pair --sizes 1M --pipe-size 1M --count {PAIRS // 4} --marker --json
 trace_stop pair-large.trace
 trace_start
+{BENCH} --pair --splice --sizes 64K --pipe-size 1M --count {PAIRS} --marker --json
+trace_stop splice.trace
+trace_start
 {BENCH} -w 5 -r 10 --sizes 64K --pipe-size 1M --count {PRESSURE_WRITES} --memory-pressure --marker --json
 trace_stop pressure.trace
 """ + "".join(f"""trace_start
@@ -63,14 +70,21 @@ trace_stop pressure.trace
 trace_stop stream-{size}.trace
 """ for size in STREAMED)
 
-# Each page is to fault on its own.
-FAULTS = counters.setup({**LOCK_EVENTS, **RAW_CALLS, **FAULT_EVENTS}, "mono") + f"""
+# Each page is to fault on its own.  A fault that is refused, as page faults are disabled, does
+# not come to the function with the probe.
+FAULTS = f"""
+mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
+echo 'p:{SERVED} {SERVED}' > /sys/kernel/tracing/kprobe_events
+""" + counters.setup({**LOCK_EVENTS, **RAW_CALLS, **FAULT_EVENTS}, "mono") + f"""
 set -e
 mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
 getconf PAGESIZE > /sys/kernel/debug/fault_around_bytes
 trace_start
 {BENCH} --pair --cold --sizes {','.join(map(str, COLD))} --pipe-size 1M --count {PAIRS} --marker --json
 trace_stop cold.trace
+trace_start
+{BENCH} --pair --cold=rest --sizes {','.join(map(str, COLD_REST))} --pipe-size 1M --count {PAIRS} --marker --json
+trace_stop cold-rest.trace
 """
 STUCK_WRITER = f"""
 set -e
@@ -168,22 +182,36 @@ def counter_rows(run: Path) -> list[dict]:
                         sum(one.name == "mm_page_alloc" for one in part) / writes))
         # Also those that began with a trylock, which is no lock_acquired.
         rows.append(row("mutex_holds", "per write", condition, "counter", releases(part, "write") / writes))
+    path = run / "splice.trace"
+    [(_, part)] = counters.marked(path)
+    writes = calls_in(path, part, "write")
+    for metric, event in (("allocs", "mm_page_alloc"), ("frees", "mm_page_free")):
+        rows.append(row(metric, "pages per write", "64KiB to splice()", "counter",
+                        sum(one.name == event for one in part) / writes))
     metrics = list(dict.fromkeys(one["metric"] for one in rows))
     return sorted(rows, key=lambda one: metrics.index(one["metric"]))
 
 
 def fault_rows(run: Path) -> list[dict]:
     """Page faults on user buffers while pipe->mutex was held, where each page
-    that is copied faults once."""
-    path = run / "cold.trace"
+    that is copied, or each but the first, faults once; of these, the ones that
+    were refused; and how often the mmap_lock was taken for them."""
     rows = []
-    for mark, part in counters.marked(path):
-        if not any(one.name == "page_fault_kernel" for one in part):
-            raise Failure(f"the trace {path} has no page faults: look at the guest's output beside it")
-        for call in ("write", "read"):
-            rows.append(row("faults_under_mutex", f"page faults per {call}", f"{SIZES[marked_size(mark)]} {call}",
-                            "counter", per_call(path, part, call, "page_fault_kernel")))
-    return rows
+    for name, more in (("cold", ""), ("cold-rest", ", first page warm")):
+        path = run / f"{name}.trace"
+        for mark, part in counters.marked(path):
+            if not any(one.name == SERVED for one in part):
+                raise Failure(f"the trace {path} has no page faults: look at the guest's output beside it")
+            size = SIZES[marked_size(mark)]
+            for call in ("write", "read"):
+                served = per_call(path, part, call, SERVED)
+                rows.append(row("faults_under_mutex", f"page faults per {call}", f"{size} {call}{more}", "counter",
+                                served))
+                rows.append(row("refused_under_mutex", f"page faults per {call}", f"{size} {call}{more}", "counter",
+                                per_call(path, part, call, FAULT) - served))
+            rows.append(row("mmap_lock_reads", "times per write and read", f"{size} cold{more}", "counter",
+                            sum(one.name == GOT for one in part) / calls_in(path, part, "write")))
+    return sorted(rows, key=lambda one: one["metric"])
 
 
 def stuck_rows(run: Path) -> list[dict]:
@@ -204,7 +232,21 @@ def time_rows(results: list[dict]) -> list[dict]:
     return rows
 
 
-JOBSERVER = jobserver.JOBS + """switches() { sed -n 's/^ctxt //p' /proc/stat; }
+# What the benchmark says beside operations and time: switches, and for writes of 100
+# bytes, nanoseconds.
+MORE = ("context switches", "p50", "p99", "max")
+MORE_TURNS = 4
+SMALL = {"100B beside 64KiB": "pipe-small 65536 2 1", "100B beside 8KiB": "pipe-small 8192 2 1"}
+SWITCHES = {"64KiB, 5 writers, 10 readers": "pipe 65536 5 10",
+            "64KiB, 5 writers, 10 readers, bound to CPUs": "pipe-bound 65536 5 10"}
+POLLS = {"4KiB, poll() beside 5 writers that block": "pipe-poll 4096 6 2"}
+BESIDE = """more() {
+	echo "$*" > /proc/hotpaths_bench
+	echo "$(cat /proc/hotpaths_bench) $(cat /proc/hotpaths_bench_more) $*" >> more.txt
+}
+""" + "".join(f"more {native.MILLISECONDS} {what}\n"
+              for what in (*SMALL.values(), *SWITCHES.values())) * MORE_TURNS + jobserver.JOBS + """
+switches() { sed -n 's/^ctxt //p' /proc/stat; }
 make -j4 -f /tmp/jobs.mk
 before=$(switches)
 make -j4 -f /tmp/jobs.mk
@@ -212,23 +254,39 @@ echo $(($(switches) - before)) > switches.txt
 """
 
 
-def job_rows(run: Path) -> list[dict]:
-    """Context switches of a build with a job server, in one boot of User-Mode
-    Linux."""
-    return [row("context_switches", "switches", "make -j4 of 48 jobs in four makes", "timed-uml",
-                int((run / "switches.txt").read_text()))]
+def beside_rows(run: Path) -> list[dict]:
+    """Context switches of writes, how long short writes take beside long ones, and
+    context switches of a build with a job server, in one boot of User-Mode Linux:
+    medians of turns, but of maxima the largest."""
+    turns: dict[str, list[list[int]]] = {}
+    for line in (run / "more.txt").read_text().splitlines():
+        words = line.split(" ", 7)
+        turns.setdefault(words[7], []).append([int(word) for word in words[:6]])
+    rows = []
+    for condition, what in SWITCHES.items():
+        size = int(what.split()[1])
+        rows.append(row("switches", "per write", condition, "timed-uml",
+                        median(got[2] / max(1, got[0] / size) for got in turns[what])))
+    for condition, what in SMALL.items():
+        for column, name in enumerate(MORE[1:], 3):
+            of = max if name == "max" else median
+            rows.append(row(f"write_{name}", "ns", condition, "timed-uml", of(got[column] for got in turns[what])))
+    return [*rows, row("context_switches", "switches", "make -j4 of 48 jobs in four makes", "timed-uml",
+                       int((run / "switches.txt").read_text()))]
 
 
 GROUPS = ((1, 1), (2, 2), (5, 10))     # writers and readers of the rows with a clock
+TIMED_SIZES = (1, 64, 4096, 65536, 1048576)
+# Where the tasks are: what the condition ends in, and what that is called in the benchmark.
+PLACES = {"": "pipe", ", bound to CPUs": "pipe-bound", ", bound, both on each CPU": "pipe-mixed"}
 
 NATIVE = native.measurement(
-    {f"{SIZES[size]}, write then read": f"pair {size}" for size in (1, 64, 4096, 65536)}
-    | {f"{SIZES[size]}, {writers} writer{'s'[:writers - 1]}, {readers} reader{'s'[:readers - 1]}":
-       f"pipe {size} {writers} {readers}"
-       for writers, readers in GROUPS for size in (64, 4096, 65536, 1048576)}
-    | {f"64 KiB, {writers} writer{'s'[:writers - 1]}, {readers} reader{'s'[:readers - 1]}, bound to CPUs":
-       f"pipe-bound 65536 {writers} {readers}" for writers, readers in GROUPS},
-    beside=JOBSERVER, others=job_rows)
+    {f"{SIZES[size]}, write then read": f"pair {size}" for size in TIMED_SIZES if size < 1 << 20}
+    | {f"{SIZES[size]}, {writers} writer{'s'[:writers - 1]}, {readers} reader{'s'[:readers - 1]}{place}":
+       f"{what} {size} {writers} {readers}"
+       for place, what in PLACES.items() for writers, readers in GROUPS for size in TIMED_SIZES}
+    | POLLS,
+    beside=BESIDE, others=beside_rows)
 
 TIMED = Timing("pipe/pipe_load", TIMES, "writes", time_rows)
 

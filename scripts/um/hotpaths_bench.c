@@ -11,12 +11,19 @@
  *	<milliseconds> pread-own <bytes> <threads> <file>	of <file>.0, <file>.1, ...
  *	<milliseconds> pipe <bytes> <writers> <readers>		where the scheduler puts them
  *	<milliseconds> pipe-bound <bytes> <writers> <readers>	to a CPU each by turns
+ *	<milliseconds> pipe-mixed <bytes> <writers> <readers>	pairs of both by turns
+ *	<milliseconds> pipe-small <bytes> <writers> <readers>	all writers but one write
+ *								100 bytes at a time
+ *	<milliseconds> pipe-poll <bytes> <writers> <readers>	one of the writers does not
+ *								block; its bytes are counted
  *	<milliseconds> pair <bytes>				write, then read: one task
  *	<milliseconds> pid <batch> <threads>			alloc_pid(), free_pid()
  *
- * All but "pipe" bind each thread to a CPU, by turns.
+ * All but "pipe", "pipe-small" and "pipe-poll" bind each thread to a CPU, by turns.
  * Reading it then gives "<operations> <nanoseconds>", but of pipe the bytes
  * that were written: a large write may not come to its end in time.
+ * /proc/hotpaths_bench_more then has "<context switches> <median> <99th percentile>
+ * <maximum>" of all threads and of the nanoseconds of each write of 100 bytes.
  */
 
 #include <linux/completion.h>
@@ -30,6 +37,7 @@
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/pipe_fs_i.h>
+#include <linux/poll.h>
 #include <linux/proc_fs.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -40,6 +48,9 @@
 
 #define MOST_THREADS	128
 #define MOST_BATCH	64
+#define SMALL		100
+#define SMALL_EVERY_NS	2000
+#define BUCKETS		(40 << 3)
 #define WARMUP_MS	5
 
 struct job;
@@ -54,6 +65,8 @@ struct worker {
 	char *buf;
 	u64 ops;
 	u64 written;
+	u64 switches;
+	u32 took[BUCKETS];
 	bool counted;
 };
 
@@ -63,13 +76,14 @@ struct job {
 	unsigned int workers;
 	bool count_bytes;
 	bool bound;
+	bool mixed;
 	bool go;
 	bool stop;
 	struct worker worker[MOST_THREADS];
 };
 
 static DEFINE_MUTEX(bench_lock);
-static u64 bench_ops, bench_ns;
+static u64 bench_ops, bench_ns, bench_switches, bench_took[3];
 static bool bench_spins;
 /* bench_spin=0 on the command line where the host has fewer CPUs than the guest */
 static bool bench_spin_wanted = true;
@@ -90,6 +104,65 @@ static bool do_write(struct worker *worker)
 	if (ret > 0)
 		worker->written += ret;
 	return ret == worker->job->bytes;
+}
+
+/* In which eighth of a power of two @ns are, and where that one begins. */
+static unsigned int bucket_of(u64 ns)
+{
+	unsigned int power = ilog2(ns | 8);
+
+	return min(BUCKETS - 1, ((power - 3) << 3) + (unsigned int)((ns >> (power - 3)) & 7));
+}
+
+static u64 bucket_begin(unsigned int bucket)
+{
+	return (8ULL + (bucket & 7)) << (bucket >> 3);
+}
+
+/* A short message, some time after the one before. */
+static bool do_small(struct worker *worker)
+{
+	u64 begin = ktime_get_ns();
+	ssize_t ret = kernel_write(worker->out, worker->buf, SMALL, NULL);
+
+	worker->took[bucket_of(ktime_get_ns() - begin)]++;
+	ndelay(SMALL_EVERY_NS);
+	return ret == SMALL;
+}
+
+struct polled {
+	struct poll_table_struct table;
+	struct wait_queue_entry entry;
+	struct wait_queue_head *head;
+};
+
+static void poll_queue(struct file *file, struct wait_queue_head *head,
+		       struct poll_table_struct *table)
+{
+	struct polled *polled = container_of(table, struct polled, table);
+
+	polled->head = head;
+	add_wait_queue(head, &polled->entry);
+}
+
+/* Wait as poll() does, then write what there is room for. */
+static bool do_poll(struct worker *worker)
+{
+	struct polled polled = { };
+	ssize_t ret;
+
+	init_poll_funcptr(&polled.table, poll_queue);
+	init_waitqueue_entry(&polled.entry, current);
+	set_current_state(TASK_INTERRUPTIBLE);
+	if (!(vfs_poll(worker->out, &polled.table) & EPOLLOUT) && !signal_pending(current))
+		schedule();
+	__set_current_state(TASK_RUNNING);
+	if (polled.head)
+		remove_wait_queue(polled.head, &polled.entry);
+	ret = kernel_write(worker->out, worker->buf, worker->job->bytes, NULL);
+	if (ret > 0)
+		worker->written += ret;
+	return ret > 0 || (ret == -EAGAIN && !signal_pending(current));
 }
 
 static bool do_read(struct worker *worker)
@@ -132,6 +205,7 @@ static int bench_work(void *data)
 			cond_resched();
 	}
 	worker->ops = ops;
+	worker->switches = current->nvcsw + current->nivcsw;
 	complete(&worker->done);
 	return 0;
 }
@@ -171,7 +245,7 @@ static int bench_add(struct job *job, bool (*op)(struct worker *worker), struct 
 		     struct file *out, bool counted)
 {
 	struct worker *worker = &job->worker[job->workers];
-	unsigned int cpu = job->workers % num_online_cpus();
+	unsigned int cpu = (job->mixed ? job->workers / 2 : job->workers) % num_online_cpus();
 
 	worker->buf = kvzalloc(max_t(size_t, job->bytes, PAGE_SIZE), GFP_KERNEL);
 	if (!worker->buf)
@@ -191,6 +265,22 @@ static int bench_add(struct job *job, bool (*op)(struct worker *worker), struct 
 	if (job->bound)
 		kthread_bind(worker->task, cpu);
 	job->workers++;
+	return 0;
+}
+
+/* The nanoseconds that one of the writes of @took took: @nth of @of from the fast end. */
+static u64 bench_nth(const u32 *took, u64 nth, u64 of)
+{
+	u64 all = 0, passed = 0;
+	unsigned int i;
+
+	for (i = 0; i < BUCKETS; i++)
+		all += took[i];
+	for (i = 0; i < BUCKETS && all; i++) {
+		passed += took[i];
+		if (passed * of >= all * nth)
+			return bucket_begin(i);
+	}
 	return 0;
 }
 
@@ -214,6 +304,7 @@ static void bench_run(struct job *job, unsigned int ms, bool begin)
 	end = ktime_get_ns();
 
 	bench_ops = 0;
+	bench_switches = 0;
 	bench_ns = end - start;
 	for (i = 0; i < job->workers; i++) {
 		struct worker *worker = &job->worker[i];
@@ -224,9 +315,15 @@ static void bench_run(struct job *job, unsigned int ms, bool begin)
 		if (worker->counted)
 			bench_ops += job->count_bytes ? worker->written :
 				     worker->ops * (job->batch ?: 1);
+		bench_switches += worker->switches;
+		for (unsigned int bucket = 0; i && bucket < BUCKETS; bucket++)
+			job->worker[0].took[bucket] += worker->took[bucket];
 		put_task_struct(worker->task);
 		kvfree(worker->buf);
 	}
+	bench_took[0] = bench_nth(job->worker[0].took, 1, 2);
+	bench_took[1] = bench_nth(job->worker[0].took, 99, 100);
+	bench_took[2] = bench_nth(job->worker[0].took, 1, 1);
 }
 
 static int bench_pread(struct job *job, unsigned int threads, const char *path, bool own)
@@ -253,17 +350,21 @@ static int bench_pread(struct job *job, unsigned int threads, const char *path, 
 	return err;
 }
 
-static int bench_pipe(struct job *job, struct file **ends, unsigned int writers,
-		      unsigned int readers)
+static int bench_pipe(struct job *job, struct file **ends, const char *op,
+		      unsigned int writers, unsigned int readers)
 {
+	bool small = !strcmp(op, "pipe-small"), polls = ends[2];
 	unsigned int i;
 	int err = 0;
 
 	job->count_bytes = true;
 	/* Writers and readers by turns, so that one of each has a CPU of its own. */
 	for (i = 0; i < max(writers, readers) && !err; i++) {
-		if (i < writers)
-			err = bench_add(job, do_write, NULL, ends[1], true);
+		if (i < writers && !i && polls)
+			err = bench_add(job, do_poll, NULL, ends[2], true);
+		else if (i < writers)
+			err = bench_add(job, small && i ? do_small : do_write, NULL, ends[1],
+					!polls && !(small && i));
 		if (i < readers && !err)
 			err = bench_add(job, do_read, ends[0], NULL, false);
 	}
@@ -273,17 +374,18 @@ static int bench_pipe(struct job *job, struct file **ends, unsigned int writers,
 static int bench_line(struct job *job, char *line)
 {
 	unsigned int ms, first = 1, second = 1, i;
-	struct file *ends[2] = { };
+	struct file *ends[3] = { };
 	char op[16], path[64] = "";
 	bool pipe;
 	int err = 0;
 
 	if (sscanf(line, "%u %15s %zu %u %63s", &ms, op, &job->bytes, &first, path) < 3)
 		return -EINVAL;
-	pipe = !strcmp(op, "pipe") || !strcmp(op, "pipe-bound");
+	pipe = !strncmp(op, "pipe", 4);
+	job->mixed = !strcmp(op, "pipe-mixed");
 	if (pipe && kstrtouint(path, 10, &second))
 		return -EINVAL;
-	job->bound = strcmp(op, "pipe");
+	job->bound = !pipe || job->mixed || !strcmp(op, "pipe-bound");
 	if (!first || !second || first > MOST_THREADS || second > MOST_THREADS ||
 	    first + second > MOST_THREADS || job->bytes > SZ_16M)
 		return -EINVAL;
@@ -299,8 +401,14 @@ static int bench_line(struct job *job, char *line)
 		err = create_pipe_files(ends, 0);
 		if (err)
 			return err;
-		err = pipe ? bench_pipe(job, ends, first, second) :
-			bench_add(job, do_pair, ends[0], ends[1], true);
+		if (!strcmp(op, "pipe-poll"))
+			ends[2] = dentry_open(&ends[1]->f_path, O_WRONLY | O_NONBLOCK,
+					      current_cred());
+		if (IS_ERR(ends[2]))
+			err = PTR_ERR(ends[2]);
+		else
+			err = pipe ? bench_pipe(job, ends, op, first, second) :
+				bench_add(job, do_pair, ends[0], ends[1], true);
 	} else {
 		return -EINVAL;
 	}
@@ -309,6 +417,8 @@ static int bench_line(struct job *job, char *line)
 	if (ends[0]) {
 		fput(ends[0]);
 		fput(ends[1]);
+		if (!IS_ERR_OR_NULL(ends[2]))
+			fput(ends[2]);
 	} else {
 		for (i = 0; i < job->workers; i++)
 			if (job->worker[i].in)
@@ -327,7 +437,7 @@ static ssize_t bench_proc_write(struct file *file, const char __user *from, size
 	line = memdup_user_nul(from, min_t(size_t, count, PAGE_SIZE));
 	if (IS_ERR(line))
 		return PTR_ERR(line);
-	job = kzalloc(sizeof(*job), GFP_KERNEL);
+	job = kvzalloc(sizeof(*job), GFP_KERNEL);
 	err = job ? 0 : -ENOMEM;
 	mutex_lock(&bench_lock);
 	if (!err && !bench_spins && bench_spin_wanted)
@@ -335,7 +445,7 @@ static ssize_t bench_proc_write(struct file *file, const char __user *from, size
 	if (!err)
 		err = bench_line(job, line);
 	mutex_unlock(&bench_lock);
-	kfree(job);
+	kvfree(job);
 	kfree(line);
 	return err ?: count;
 }
@@ -343,6 +453,13 @@ static ssize_t bench_proc_write(struct file *file, const char __user *from, size
 static int bench_show(struct seq_file *seq, void *unused)
 {
 	seq_printf(seq, "%llu %llu\n", bench_ops, bench_ns);
+	return 0;
+}
+
+static int bench_show_more(struct seq_file *seq, void *unused)
+{
+	seq_printf(seq, "%llu %llu %llu %llu\n", bench_switches, bench_took[0], bench_took[1],
+		   bench_took[2]);
 	return 0;
 }
 
@@ -361,6 +478,7 @@ static const struct proc_ops bench_proc_ops = {
 
 static int __init bench_init(void)
 {
-	return proc_create("hotpaths_bench", 0600, NULL, &bench_proc_ops) ? 0 : -ENOMEM;
+	return proc_create("hotpaths_bench", 0600, NULL, &bench_proc_ops) &&
+	       proc_create_single("hotpaths_bench_more", 0400, NULL, bench_show_more) ? 0 : -ENOMEM;
 }
 late_initcall(bench_init);

@@ -27,6 +27,7 @@
 #include <linux/watch_queue.h>
 #include <linux/sysctl.h>
 #include <linux/sort.h>
+#include <linux/sched/wake_q.h>
 
 #include <linux/uaccess.h>
 #include <asm/ioctls.h>
@@ -118,56 +119,71 @@ static inline bool anon_pipe_nonblock(const struct kiocb *iocb)
 }
 
 /*
- * Take a page from the cache, or a new one, without reclaim if not @wait. Neither
- * this nor anon_pipe_put_page() needs pipe->mutex. The cmpxchg() here pairs with
- * that there: a reader's loads from a page precede the next writer's stores to it.
+ * Take a page from the cache, or if there is @gfp, a new one. Neither this nor
+ * anon_pipe_cache_page() needs pipe->mutex. The xchg() here pairs with the
+ * cmpxchg() there: a reader's loads from a page come before the next writer's
+ * stores to it.
  */
-static struct page *anon_pipe_get_page(struct pipe_inode_info *pipe, bool wait)
+static struct page *anon_pipe_get_page(struct pipe_inode_info *pipe, gfp_t gfp)
 {
-	gfp_t gfp = GFP_HIGHUSER | __GFP_ACCOUNT;
+	for (int i = 0; i < PIPE_SPARE_MAX; i++) {
+		struct page *page = NULL;
 
-	for (int i = 0; i < ARRAY_SIZE(pipe->spare_page); i++) {
-		struct page *page = READ_ONCE(pipe->spare_page[i]);
-
-		if (page && try_cmpxchg(&pipe->spare_page[i], &page, NULL))
+		if (READ_ONCE(pipe->spare_page[i]))
+			page = xchg(&pipe->spare_page[i], NULL);
+		if (page)
 			return page;
 	}
-
-	if (!wait)
-		gfp = (gfp & ~__GFP_DIRECT_RECLAIM) | __GFP_NOWARN;
-	return alloc_page(gfp);
+	return gfp ? alloc_page(gfp) : NULL;
 }
 
-/* Cache a page, or free it if the cache is full or there are other references. */
-static inline void anon_pipe_put_page(struct pipe_inode_info *pipe,
-				      struct page *page)
+/* Keep a page that nobody else has for the next write, if fewer than @max are. */
+static bool anon_pipe_cache_page(struct pipe_inode_info *pipe,
+				 struct page *page, unsigned int max)
 {
-	for (int i = 0; i < ARRAY_SIZE(pipe->spare_page); i++) {
-		if (!READ_ONCE(pipe->spare_page[i]) && page_count(page) == 1 &&
+	if (page_count(page) != 1)
+		return false;
+	for (int i = 0; i < max; i++) {
+		if (!READ_ONCE(pipe->spare_page[i]) &&
 		    !cmpxchg(&pipe->spare_page[i], NULL, page))
-			return;
+			return true;
 	}
-
-	put_page(page);
+	return false;
 }
 
-/* The same for pages that are linked through page->lru */
-static void anon_pipe_put_list(struct pipe_inode_info *pipe,
-			       struct list_head *pages)
+/* Pages that are in no pipe are linked through page->private. */
+static void anon_pipe_push_page(struct page **list, struct page *page)
 {
-	struct page *page, *next;
+	set_page_private(page, (unsigned long)*list);
+	*list = page;
+}
 
-	list_for_each_entry_safe(page, next, pages, lru)
-		anon_pipe_put_page(pipe, page);
-	INIT_LIST_HEAD(pages);
+static struct page *anon_pipe_pop_page(struct page **list)
+{
+	struct page *page = *list;
+
+	if (page) {
+		*list = (struct page *)page_private(page);
+		set_page_private(page, 0);
+	}
+	return page;
+}
+
+static void anon_pipe_put_pages(struct pipe_inode_info *pipe, struct page **list)
+{
+	struct page *page;
+
+	while ((page = anon_pipe_pop_page(list))) {
+		if (!anon_pipe_cache_page(pipe, page, PIPE_SPARE_KEEP))
+			put_page(page);
+	}
 }
 
 static void anon_pipe_buf_release(struct pipe_inode_info *pipe,
 				  struct pipe_buffer *buf)
 {
-	struct page *page = buf->page;
-
-	anon_pipe_put_page(pipe, page);
+	if (!anon_pipe_cache_page(pipe, buf->page, PIPE_SPARE_MAX))
+		put_page(buf->page);
 }
 
 static bool anon_pipe_buf_try_steal(struct pipe_inode_info *pipe,
@@ -261,11 +277,12 @@ static inline bool pipe_readable(const struct pipe_inode_info *pipe)
 static inline unsigned int pipe_update_tail(struct pipe_inode_info *pipe,
 					    struct pipe_buffer *buf,
 					    unsigned int tail,
-					    struct list_head *drained)
+					    struct page **drained)
 {
-	/* If nobody else has the page, page->lru is ours: put it after unlock. */
+	/* If nobody else has the page, put it when pipe->mutex is dropped. */
 	if (buf->ops == &anon_pipe_buf_ops && page_count(buf->page) == 1) {
-		list_add(&buf->page->lru, drained);
+		if (!anon_pipe_cache_page(pipe, buf->page, PIPE_SPARE_KEEP))
+			anon_pipe_push_page(drained, buf->page);
 		buf->ops = NULL;
 	} else {
 		pipe_buf_release(pipe, buf);
@@ -296,50 +313,133 @@ static inline unsigned int pipe_update_tail(struct pipe_inode_info *pipe,
 }
 
 /*
- * Fault in the memory that a read of *@len bytes goes to. Drop pipe->mutex for that,
- * as it may take long, and let others have the data, which they have been woken for.
- *
- * Only as much as there is to read: the read waits for no memory that it does not
- * need. *@len is set to that, so that it takes no more either. If somebody else has
- * read meanwhile, the read starts over, and returns true if it may drop the mutex
- * again, because the memory was there.
+ * The memory that a read goes to is not there, and to get it may take long. So
+ * copy without pipe->mutex, from up to 16 buffers that begin at @tail, with
+ * references to them. This reads none of them yet, and others may do so.
+ * Returns how many bytes there is memory for if a copy fails, else SIZE_MAX.
  */
-static noinline bool anon_pipe_fault_in(struct pipe_inode_info *pipe,
-					const struct iov_iter *to, size_t *len,
-					bool wake_next_reader)
+static noinline size_t anon_pipe_copy_unlocked(struct pipe_inode_info *pipe,
+					       unsigned int head, unsigned int tail,
+					       struct iov_iter *to, bool wake_next_reader)
 {
-	/* As in anon_pipe_read() */
-	unsigned int head = smp_load_acquire(&pipe->head);
-	unsigned int tail = pipe->tail, offset = pipe_buf(pipe, tail)->offset, i = tail;
-	const struct pipe_buffer *next;
-	size_t left, avail = 0;
+	struct pipe_buffer bufs[PIPE_DEF_BUFFERS], *buf = bufs, *end = bufs;
+	size_t left = iov_iter_count(to), done = 0;
+	bool failed = false;
 
 	do {
-		next = pipe_buf(pipe, i++);
-		avail += next->len;
-	} while (avail < *len && !(next->flags & PIPE_BUF_FLAG_PACKET) && !pipe_empty(head, i));
-	avail = min(*len, avail);
+		*end = *pipe_buf(pipe, tail++);
+		/* The caller has confirmed the first one. */
+		if ((end > bufs && end->ops->confirm) || !pipe_buf_get(pipe, end))
+			break;
+		end->len = min(end->len, left);
+		left -= end->len;
+	} while (!((end++)->flags & PIPE_BUF_FLAG_PACKET) && left &&
+		 end < bufs + ARRAY_SIZE(bufs) && !pipe_empty(head, tail));
 	mutex_unlock(&pipe->mutex);
-	/* No event yet for those who poll: that comes at the end, if data are left. */
+
 	if (wake_next_reader)
-		wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLMSG);
-	left = fault_in_iov_iter_writeable(to, avail);
+		wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
+	for (; buf < end; buf++) {
+		if (!failed) {
+			size_t copied = copy_page_to_iter(buf->page, buf->offset, buf->len, to);
+
+			failed = copied < buf->len;
+			done += copied;
+		}
+		pipe_buf_release(pipe, buf);
+	}
+	iov_iter_revert(to, done);
+
 	mutex_lock(&pipe->mutex);
-	if (pipe->tail != tail || pipe_buf(pipe, tail)->offset != offset)
-		return !left;
-	*len = avail;
-	return false;
+	return failed || end == bufs ? done : SIZE_MAX;
 }
+
+/*
+ * Copy what a read gets, and leave it in the pipe. Returns how many bytes, or an
+ * error if there are none. If memory has to be faulted in first, returns -EAGAIN
+ * then, for others may have read. *@limit is how many bytes there is memory for.
+ */
+static ssize_t anon_pipe_copy(struct pipe_inode_info *pipe, unsigned int head,
+			      struct iov_iter *to, size_t *limit, bool wake_next_reader)
+{
+	bool notes = pipe_has_watch_queue(pipe);
+	unsigned int tail = pipe->tail;
+	struct pipe_buffer *buf;
+	size_t done = 0;
+	int error = 0;
+
+	do {
+		size_t chars, written;
+
+		buf = pipe_buf(pipe, tail);
+		chars = min(buf->len, iov_iter_count(to));
+		if (chars < buf->len && (buf->flags & PIPE_BUF_FLAG_WHOLE))
+			error = -ENOBUFS;
+		else if (done + chars > *limit)
+			error = -EFAULT;
+		else
+			error = pipe_buf_confirm(pipe, buf);
+		if (unlikely(error))
+			break;
+
+		/* Notifications are short, and cannot be referenced. */
+		if (!notes)
+			pagefault_disable();
+		written = copy_page_to_iter(buf->page, buf->offset, chars, to);
+		if (!notes)
+			pagefault_enable();
+		if (unlikely(written < chars)) {
+			iov_iter_revert(to, written);
+			if (notes)
+				return done ?: -EFAULT;
+			written = anon_pipe_copy_unlocked(pipe, head, tail, to,
+							  wake_next_reader);
+			if (written != SIZE_MAX)
+				*limit = done + written;
+			iov_iter_revert(to, done);
+			return -EAGAIN;
+		}
+		done += chars;
+	} while (iov_iter_count(to) && !pipe_empty(head, ++tail) &&
+		 !(buf->flags & PIPE_BUF_FLAG_PACKET) && !notes);
+	return done ?: error;
+}
+
+/* Take @len bytes out of the pipe. Returns whether that made room in a full one. */
+static bool anon_pipe_consume(struct pipe_inode_info *pipe, size_t len,
+			      struct page **drained)
+{
+	unsigned int first = pipe->tail, tail = first;
+	bool full = pipe_is_full(pipe);
+
+	do {
+		struct pipe_buffer *buf = pipe_buf(pipe, tail);
+		size_t chars = min(buf->len, len);
+
+		len -= chars;
+		buf->offset += chars;
+		buf->len -= chars;
+		/* What is left of a packet is lost. */
+		if (buf->len && !(buf->flags & PIPE_BUF_FLAG_PACKET))
+			return full && tail != first;
+		buf->len = 0;
+		tail = pipe_update_tail(pipe, buf, tail, drained);
+	} while (len);
+	return full;
+}
+
+static bool anon_pipe_hand_over(struct pipe_inode_info *pipe,
+				struct wake_q_head *wake_q);
 
 static ssize_t
 anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 {
-	size_t total_len = iov_iter_count(to);
+	size_t total_len = iov_iter_count(to), limit = SIZE_MAX;
 	struct file *filp = iocb->ki_filp;
 	struct pipe_inode_info *pipe = filp->private_data;
 	bool wake_writer = false, wake_next_reader = false;
-	bool nofault = IS_ENABLED(CONFIG_MMU);
-	LIST_HEAD(drained);
+	struct page *drained = NULL;
+	DEFINE_WAKE_Q(handed_over);
 	ssize_t ret;
 
 	/* Null read succeeds. */
@@ -360,13 +460,12 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 	for (;;) {
 		/* Read ->head with a barrier vs post_one_notification() */
 		unsigned int head = smp_load_acquire(&pipe->head);
-		unsigned int tail = pipe->tail;
 
 #ifdef CONFIG_WATCH_QUEUE
 		if (pipe->note_loss) {
 			struct watch_notification n;
 
-			if (total_len < 8) {
+			if (iov_iter_count(to) < 8) {
 				if (ret == 0)
 					ret = -ENOBUFS;
 				break;
@@ -381,70 +480,27 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 				break;
 			}
 			ret += sizeof(n);
-			total_len -= sizeof(n);
 			pipe->note_loss = false;
 		}
 #endif
 
-		if (!pipe_empty(head, tail)) {
-			struct pipe_buffer *buf = pipe_buf(pipe, tail);
-			size_t chars = buf->len;
-			size_t written;
-			int error;
+		if (!pipe_empty(head, pipe->tail)) {
+			ssize_t copied = anon_pipe_copy(pipe, head, to, &limit,
+							wake_next_reader);
 
-			if (chars > total_len) {
-				if (buf->flags & PIPE_BUF_FLAG_WHOLE) {
-					if (ret == 0)
-						ret = -ENOBUFS;
-					break;
-				}
-				chars = total_len;
-			}
-
-			error = pipe_buf_confirm(pipe, buf);
-			if (error) {
-				if (!ret)
-					ret = error;
-				break;
-			}
-
-			if (likely(nofault))
-				pagefault_disable();
-			written = copy_page_to_iter(buf->page, buf->offset, chars, to);
-			if (likely(nofault))
-				pagefault_enable();
-			if (unlikely(written < chars) && nofault) {
-				iov_iter_revert(to, written);
-				nofault = false;
-				/* Nobody else gets what is behind what is read already. */
-				if (!ret)
-					nofault = anon_pipe_fault_in(pipe, to, &total_len,
-								     wake_next_reader);
+			if (copied == -EAGAIN)
 				continue;
-			}
-			if (unlikely(written < chars)) {
+			if (copied < 0) {
 				if (!ret)
-					ret = -EFAULT;
+					ret = copied;
 				break;
 			}
-			ret += chars;
-			buf->offset += chars;
-			buf->len -= chars;
-
-			/* Was it a packet buffer? Clean up and exit */
-			if (buf->flags & PIPE_BUF_FLAG_PACKET) {
-				total_len = chars;
-				buf->len = 0;
-			}
-
-			if (!buf->len) {
-				wake_writer |= pipe_full(head, tail, pipe->max_usage);
-				tail = pipe_update_tail(pipe, buf, tail, &drained);
-			}
-			total_len -= chars;
-			if (!total_len)
-				break;	/* common path: read succeeded */
-			if (!pipe_empty(head, tail))	/* More to do? */
+			wake_writer |= anon_pipe_consume(pipe, copied, &drained);
+			ret += copied;
+			/* A read of data ends here, also after a packet. */
+			if (!iov_iter_count(to) || (ret && !pipe_has_watch_queue(pipe)))
+				break;
+			if (!pipe_empty(head, pipe->tail))	/* More to do? */
 				continue;
 		}
 
@@ -457,7 +513,6 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 			break;
 		}
 		mutex_unlock(&pipe->mutex);
-		anon_pipe_put_list(pipe, &drained);
 		/*
 		 * We only get here if we didn't actually read anything.
 		 *
@@ -472,18 +527,24 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 		wake_next_reader = true;
 		mutex_lock(&pipe->mutex);
 	}
+	/* Readers sleep until an empty pipe gets data, and that is what they wait for. */
 	if (pipe_is_empty(pipe))
-		wake_next_reader = false;
+		wake_next_reader = wake_writer && anon_pipe_hand_over(pipe, &handed_over);
+	else if (wake_writer)
+		anon_pipe_hand_over(pipe, &handed_over);
+	wake_writer = wake_writer && !pipe_is_full(pipe);
 	mutex_unlock(&pipe->mutex);
 
+	wake_up_q(&handed_over);
 	if (wake_writer)
 		wake_up_interruptible_sync_poll(&pipe->wr_wait, EPOLLOUT | EPOLLWRNORM);
 	if (wake_next_reader)
 		wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
 	if (unlikely(READ_ONCE(pipe->fasync_writers)))
 		kill_fasync(&pipe->fasync_writers, SIGIO, POLL_OUT);
-	/* Last, as a writer may wait for the room. */
-	anon_pipe_put_list(pipe, &drained);
+	/* Last, as others may wait. */
+	while (drained)
+		put_page(anon_pipe_pop_page(&drained));
 	return ret;
 }
 
@@ -501,120 +562,256 @@ static inline int is_packetized(struct file *file)
 	return (file->f_flags & O_DIRECT) != 0;
 }
 
-/* What a write has prepared. The iterator is past the data in @pages. */
+/*
+ * What a write has copied, and has yet to put into the pipe: @bytes in @nr pages,
+ * which the iterator is past, and then comes @error.
+ */
 struct anon_pipe_prep {
-	struct list_head pages;	/* @nr pages with the next @bytes */
-	struct page *empty;	/* a page without data */
+	struct file *filp;
+	struct page *first, *last;	/* the pages, in order */
+	struct page *empty;	/* pages without data */
 	size_t bytes;
+	size_t done;		/* bytes that have been put into the pipe */
 	unsigned int nr;
-	unsigned int odd;	/* bytes of the first page, if to be merged */
-	unsigned int room;	/* there is more to prepare if there is more room */
-	bool locked;		/* the rest is copied with pipe->mutex held */
+	unsigned int odd;	/* bytes of the first page, if it is to be merged */
+	unsigned int merge;	/* bytes to merge with the last buffer, if they fit */
+	int error;
+	bool small;		/* less than a page: copied when there is room */
+	struct list_head blocked;	/* waits for room; anybody may put in the pages */
+	struct task_struct *task;
 };
 
-/* How many slots are free. Without pipe->mutex, this may be out of date. */
-static unsigned int anon_pipe_room(const struct pipe_inode_info *pipe)
+/* Take the first page, and set *@len to how much data is in it. */
+static struct page *anon_pipe_next_page(struct anon_pipe_prep *prep, unsigned int *len)
 {
-	union pipe_index idx = { .head_tail = READ_ONCE(pipe->head_tail) };
-	unsigned int used = pipe_occupancy(idx.head, idx.tail), max = READ_ONCE(pipe->max_usage);
+	struct page *page = prep->first;
 
-	return used < max ? max - used : 0;
+	prep->first = (struct page *)page_private(page);
+	set_page_private(page, 0);
+	*len = prep->odd ?: min(prep->bytes, PAGE_SIZE);
+	prep->odd = 0;
+	prep->bytes -= *len;
+	prep->nr--;
+	return page;
 }
 
-/* Whether @odd bytes would be merged with the last buffer, as it is now */
-static bool anon_pipe_may_merge(struct pipe_inode_info *pipe, unsigned int odd)
+/* Put a page of a write into the pipe, which is not full. */
+static void anon_pipe_push_buf(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
+			       struct page *page, unsigned int len)
 {
-	const struct pipe_buffer *buf;
+	struct pipe_buffer *buf = pipe_head_buf(pipe);
+	bool packet = is_packetized(prep->filp);
 
-	/* That keeps pipe_resize_ring() from freeing it. */
-	guard(spinlock_irq)(&pipe->rd_wait.lock);
-	buf = pipe_buf(pipe, READ_ONCE(pipe->head) - 1);
-	/* Without pipe->mutex, this may change before the write has it. */
-	return data_race(!pipe_is_empty(pipe) && (buf->flags & PIPE_BUF_FLAG_CAN_MERGE) &&
-			 buf->offset + buf->len + odd <= PAGE_SIZE);
+	buf->page = page;
+	buf->ops = &anon_pipe_buf_ops;
+	buf->offset = 0;
+	buf->len = len;
+	buf->flags = packet ? PIPE_BUF_FLAG_PACKET : PIPE_BUF_FLAG_CAN_MERGE;
+	pipe->head++;
+	WRITE_ONCE(pipe->merge_head, pipe->head);
+	WRITE_ONCE(pipe->merge_room, packet ? 0 : PAGE_SIZE - len);
+	prep->done += len;
+}
+
+/* Put the prepared pages into the pipe, as many as there is room for. */
+static void anon_pipe_link(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep)
+{
+	unsigned int len;
+
+	while (prep->nr && !pipe_is_full(pipe)) {
+		struct page *page = anon_pipe_next_page(prep, &len);
+
+		anon_pipe_push_buf(pipe, prep, page, len);
+	}
 }
 
 /*
- * Allocate pages for a write and copy its data before it takes pipe->mutex: both
- * may take long, and everybody else on the pipe would wait. Nothing here has to
- * succeed. anon_pipe_write() does the rest, and reports errors.
- *
- * What is beyond the @room free slots is only copied if that needs no wait: its
- * memory may come late, or only after somebody has read the data before it, and a
- * writer without room has to heed signals. The @odd bytes, if they can be merged,
- * need no slot.
- *
- * A write of less than a page is merged, or needs one page. It copies its data
- * with the mutex held, when it knows which.
+ * A read that has made room in a full pipe puts in what blocked writers have
+ * ready, so that the next read need not wait until they run. The first writer
+ * that has nothing ready gets the room that is left. Returns whether there are
+ * new data.
  */
-static void anon_pipe_prepare(struct pipe_inode_info *pipe,
-			      struct anon_pipe_prep *prep,
-			      const struct kiocb *iocb, struct iov_iter *from,
-			      unsigned int odd, unsigned int room)
+static bool anon_pipe_hand_over(struct pipe_inode_info *pipe, struct wake_q_head *wake_q)
 {
-	/* What does not block cannot use more than the free slots. */
-	unsigned int want = anon_pipe_nonblock(iocb) ? room : READ_ONCE(pipe->max_usage);
-	bool merge;
+	struct anon_pipe_prep *prep, *next;
+	unsigned int head = pipe->head;
 
-	prep->room = 0;
-	if (prep->locked || !READ_ONCE(pipe->readers))
-		return;
+	/* Leave the room to pollers and others that do not queue, until they have it. */
+	if (READ_ONCE(pipe->room_wanted))
+		return false;
 
-	prep->room = UINT_MAX;
-	merge = odd && (prep->odd || !prep->bytes) && anon_pipe_may_merge(pipe, odd);
-	want = min(want + merge, PIPE_DEF_BUFFERS);
-	if (!merge || prep->odd)
-		odd = 0;
+	list_for_each_entry_safe(prep, next, &pipe->blocked, blocked) {
+		unsigned int nr = prep->nr;
 
-	while (prep->nr < want && iov_iter_count(from)) {
-		size_t len = odd ?: min(iov_iter_count(from), PAGE_SIZE);
-		bool wait = odd || prep->nr - merge < room;
-		struct page *page = prep->empty;
-		size_t copied = 0;
+		if (!nr)
+			break;
+		anon_pipe_link(pipe, prep);
+		if (prep->nr) {
+			/* It sleeps on. Awake, it would tell of the new data. */
+			if (prep->nr < nr)
+				kill_fasync(&pipe->fasync_readers, SIGIO, POLL_IN);
+			break;
+		}
+		wake_q_add(wake_q, prep->task);
+		list_del_init_careful(&prep->blocked);
+	}
+	return pipe->head != head;
+}
 
-		prep->empty = NULL;
+/* How many buffers are free. Without pipe->mutex, this may be out of date. */
+static unsigned int anon_pipe_room(const struct pipe_inode_info *pipe)
+{
+	union pipe_index idx = { .head_tail = READ_ONCE(pipe->head_tail) };
+	unsigned int used = pipe_occupancy(idx.head, idx.tail);
+	unsigned int max_usage = READ_ONCE(pipe->max_usage);
+
+	return used < max_usage ? max_usage - used : 0;
+}
+
+static bool anon_pipe_copy_in(struct page *page, size_t offset, size_t len,
+			      struct iov_iter *from, bool nofault)
+{
+	size_t copied;
+
+	if (nofault)
+		pagefault_disable();
+	copied = copy_page_from_iter(page, offset, len, from);
+	if (nofault)
+		pagefault_enable();
+	if (unlikely(copied < len))
+		iov_iter_revert(from, copied);
+	return copied == len;
+}
+
+/*
+ * Copy the data that come next, until there are @nr pages. If @gfp does not allow
+ * to wait, neither are page faults allowed, and what fails is left for later.
+ */
+static void anon_pipe_prepare(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
+			      struct iov_iter *from, unsigned int nr, gfp_t gfp)
+{
+	bool wait = gfpflags_allow_blocking(gfp);
+
+	while (prep->nr < nr && iov_iter_count(from) && !prep->error) {
+		size_t len = prep->nr || !prep->odd ? PAGE_SIZE : prep->odd;
+		struct page *page = anon_pipe_pop_page(&prep->empty);
+
+		len = min(len, iov_iter_count(from));
 		if (!page)
-			page = anon_pipe_get_page(pipe, wait);
-		if (page)
-			copied = wait ? copy_page_from_iter(page, 0, len, from) :
-				 copy_folio_from_iter_atomic(page_folio(page), 0, len, from);
-		if (unlikely(copied < len)) {
-			iov_iter_revert(from, copied);
+			page = anon_pipe_get_page(pipe, gfp);
+		if (unlikely(!page || !anon_pipe_copy_in(page, 0, len, from, !wait))) {
+			if (wait)
+				prep->error = page ? -EFAULT : -ENOMEM;
 			if (page)
-				anon_pipe_put_page(pipe, page);
-			prep->locked = wait;
+				anon_pipe_push_page(&prep->empty, page);
 			break;
 		}
 
-		list_add_tail(&page->lru, &prep->pages);
+		if (prep->nr++)
+			set_page_private(prep->last, (unsigned long)page);
+		else
+			prep->first = page;
+		prep->last = page;
 		prep->bytes += len;
-		prep->nr++;
-		prep->odd += odd;
-		odd = 0;
 	}
-
-	if (prep->nr < PIPE_DEF_BUFFERS && iov_iter_count(from) && !prep->locked)
-		prep->room = room;
 }
 
-/* Take the next page, with @len bytes in it, or if @len is 0, an empty one. */
-static inline struct page *anon_pipe_next_page(struct pipe_inode_info *pipe,
-					       struct anon_pipe_prep *prep, size_t *len)
+/* Take back what is not in the pipe. */
+static void anon_pipe_unprepare(struct anon_pipe_prep *prep, struct iov_iter *from)
 {
-	struct page *page = prep->empty;
+	unsigned int len;
 
-	*len = prep->odd ?: min(prep->bytes, PAGE_SIZE);
-	if (!*len) {
-		prep->empty = NULL;
-		return page ?: anon_pipe_get_page(pipe, true);
+	iov_iter_revert(from, prep->bytes);
+	while (prep->nr)
+		anon_pipe_push_page(&prep->empty, anon_pipe_next_page(prep, &len));
+}
+
+/*
+ * Prepare more of a write, without pipe->mutex: copying may fault, and allocating
+ * may reclaim. That is waited for if there is room, or was when we looked. Beyond
+ * that, a writer that may have to wait for room prepares what needs no wait.
+ */
+static void anon_pipe_fill(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
+			   struct kiocb *iocb, struct iov_iter *from)
+{
+	const gfp_t gfp = GFP_HIGHUSER | __GFP_ACCOUNT;
+	unsigned int room = prep->small ? 1 : anon_pipe_room(pipe);
+
+	/* A guess. If it is wrong, the odd bytes take a buffer of their own. */
+	if (!prep->nr && (prep->small || (room < READ_ONCE(pipe->max_usage) &&
+					  READ_ONCE(pipe->head) == READ_ONCE(pipe->merge_head) &&
+					  prep->merge <= READ_ONCE(pipe->merge_room))))
+		prep->odd = prep->merge;
+	anon_pipe_prepare(pipe, prep, from, room + !!prep->odd, gfp);
+	if (!prep->small && !anon_pipe_nonblock(iocb))
+		anon_pipe_prepare(pipe, prep, from, PIPE_DEF_BUFFERS,
+				  (gfp & ~__GFP_DIRECT_RECLAIM) | __GFP_NOWARN);
+}
+
+static void anon_pipe_merged(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
+			     struct pipe_buffer *buf, unsigned int len)
+{
+	buf->len += len;
+	prep->done += len;
+	WRITE_ONCE(pipe->merge_room, PAGE_SIZE - buf->offset - buf->len);
+}
+
+/*
+ * Put into the pipe what there is room for. Returns 0 if that is all, or the pipe
+ * is full; an error if it is what comes next; or 1 if more has to be prepared.
+ */
+static int anon_pipe_put(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
+			 struct iov_iter *from)
+{
+	struct pipe_buffer *buf = pipe_buf(pipe, pipe->head - 1);
+	unsigned int room = anon_pipe_room(pipe), len;
+	unsigned int end = buf->offset + buf->len;
+	struct page *page;
+
+	/*
+	 * If it wasn't empty we try to merge new data into
+	 * the last buffer.
+	 *
+	 * That naturally merges small writes, but it also
+	 * page-aligns the rest of the writes for large writes
+	 * spanning multiple pages.
+	 */
+	if (!prep->merge || pipe_is_empty(pipe) ||
+	    !(buf->flags & PIPE_BUF_FLAG_CAN_MERGE) || end + prep->merge > PAGE_SIZE)
+		buf = NULL;
+
+	if (prep->small && !prep->nr && !prep->error && (buf || room)) {
+		len = iov_iter_count(from);
+		page = buf ? buf->page : anon_pipe_pop_page(&prep->empty) ?:
+					 anon_pipe_get_page(pipe, 0);
+		if (page && anon_pipe_copy_in(page, buf ? end : 0, len, from, true)) {
+			if (buf)
+				anon_pipe_merged(pipe, prep, buf, len);
+			else
+				anon_pipe_push_buf(pipe, prep, page, len);
+			return 0;
+		}
+		if (page && !buf)
+			anon_pipe_push_page(&prep->empty, page);
+		return 1;
 	}
 
-	page = list_first_entry(&prep->pages, struct page, lru);
-	list_del(&page->lru);
-	prep->bytes -= *len;
-	prep->nr--;
-	prep->odd = 0;
-	return page;
+	/* Data that fit are not mixed with others': put in all of them at once. */
+	if (iov_iter_count(from) && !prep->error && (!prep->done || !prep->nr) &&
+	    prep->nr < room + (buf && prep->odd))
+		return 1;
+	if (prep->error && !prep->nr && (buf || room))
+		return prep->error;
+
+	if (buf && prep->odd) {
+		page = anon_pipe_next_page(prep, &len);
+		memcpy_page(buf->page, end, page, 0, len);
+		anon_pipe_push_page(&prep->empty, page);
+		anon_pipe_merged(pipe, prep, buf, len);
+	}
+	prep->merge = 0;
+	anon_pipe_link(pipe, prep);
+	return 0;
 }
 
 /* Done while waiting without holding the pipe lock - thus the READ_ONCE() */
@@ -627,25 +824,46 @@ static inline bool pipe_writable(const struct pipe_inode_info *pipe)
 		!READ_ONCE(pipe->readers);
 }
 
+/*
+ * Wait for room, and leave it to readers meanwhile to put in what is prepared. For
+ * that time it counts as the user's, who may not have too much, and there are no
+ * more pages of it than a pipe has by default.
+ */
+static void anon_pipe_wait(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
+			   struct iov_iter *from)
+{
+	unsigned long nr = atomic_long_read(&pipe->user->pipe_bufs) + prep->nr;
+
+	if (prep->nr > PIPE_DEF_BUFFERS ||
+	    (too_many_pipe_buffers_soft(nr) && pipe_is_unprivileged_user()))
+		anon_pipe_unprepare(prep, from);
+	nr = prep->nr;
+	account_pipe_buffers(pipe->user, 0, nr);
+	list_add_tail(&prep->blocked, &pipe->blocked);
+	mutex_unlock(&pipe->mutex);
+
+	anon_pipe_put_pages(pipe, &prep->empty);
+	wait_event_interruptible_exclusive(pipe->wr_wait, pipe_writable(pipe) ||
+					   list_empty_careful(&prep->blocked));
+	mutex_lock(&pipe->mutex);
+	list_del_init(&prep->blocked);
+	account_pipe_buffers(pipe->user, nr, 0);
+}
+
 static ssize_t
 anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 {
 	struct file *filp = iocb->ki_filp;
 	struct pipe_inode_info *pipe = filp->private_data;
-	unsigned int head;
-	ssize_t ret = 0;
 	size_t total_len = iov_iter_count(from);
-	ssize_t chars;
-	bool was_empty = false;
-	bool wake_next_writer = false;
-	bool full, split, woken = false;
-	unsigned int room;
-	size_t copied;
 	struct anon_pipe_prep prep = {
-		.pages = LIST_HEAD_INIT(prep.pages),
-		.room = UINT_MAX,
-		.locked = total_len < PAGE_SIZE,
+		.filp = filp,
+		.merge = total_len & (PAGE_SIZE - 1),
+		.small = total_len < PAGE_SIZE,
+		.task = current,
 	};
+	bool was_empty = false, wake_next_writer = false, full;
+	int ret = 0;
 
 	/*
 	 * Reject writing to watch queue pipes before the point where we lock
@@ -663,166 +881,68 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 	if (unlikely(total_len == 0))
 		return 0;
 
-	chars = total_len & (PAGE_SIZE - 1);
-	if (!prep.locked) {
-		anon_pipe_prepare(pipe, &prep, iocb, from, chars, anon_pipe_room(pipe));
-	} else if (!READ_ONCE(pipe->spare_page[0]) && !READ_ONCE(pipe->spare_page[1])) {
-		/* It may not be needed, so a page that is cached stays there. */
-		prep.empty = anon_pipe_get_page(pipe, true);
-	}
+	if (!prep.small)
+		anon_pipe_fill(pipe, &prep, iocb, from);
+	else if (!READ_ONCE(pipe->spare_page[0]))
+		prep.empty = anon_pipe_get_page(pipe, GFP_HIGHUSER | __GFP_ACCOUNT);
 	mutex_lock(&pipe->mutex);
-	/* There may be more room by now, and nothing is written yet. */
-	while (unlikely(prep.room < (room = anon_pipe_room(pipe)) && pipe->readers)) {
-		mutex_unlock(&pipe->mutex);
-		anon_pipe_prepare(pipe, &prep, iocb, from, chars, room);
-		mutex_lock(&pipe->mutex);
-	}
 
-	if (!pipe->readers) {
-		if ((iocb->ki_flags & IOCB_NOSIGNAL) == 0)
-			send_sig(SIGPIPE, current, 0);
-		ret = -EPIPE;
-		goto out;
-	}
-
-	/*
-	 * If it wasn't empty we try to merge new data into
-	 * the last buffer.
-	 *
-	 * That naturally merges small writes, but it also
-	 * page-aligns the rest of the writes for large writes
-	 * spanning multiple pages.
-	 */
-	head = pipe->head;
-	was_empty = pipe_empty(head, pipe->tail) || pipe->wake_readers;
-	if (chars && !pipe_empty(head, pipe->tail) &&
-	    (prep.odd || (prep.locked && !prep.bytes))) {
-		struct pipe_buffer *buf = pipe_buf(pipe, head - 1);
-		int offset = buf->offset + buf->len;
-
-		if ((buf->flags & PIPE_BUF_FLAG_CAN_MERGE) &&
-		    offset + chars <= PAGE_SIZE) {
-			ret = pipe_buf_confirm(pipe, buf);
-			if (ret)
-				goto out;
-
-			ret = chars;
-			if (prep.odd) {
-				prep.empty = anon_pipe_next_page(pipe, &prep, &copied);
-				memcpy_page(buf->page, offset, prep.empty, 0, chars);
-			} else if (copy_page_from_iter(buf->page, offset, chars, from) < chars) {
-				ret = -EFAULT;
-				goto out;
-			}
-
-			buf->len += ret;
-			if (!prep.bytes && !iov_iter_count(from))
-				goto out;
-		}
-	}
-
-	/* A write that fits, or does not block, is not mixed with others. */
-	split = !prep.locked && !anon_pipe_nonblock(iocb) && room <
-		DIV_ROUND_UP(prep.bytes + iov_iter_count(from), PAGE_SIZE);
-
-	for (;;) {
+	while (prep.nr || iov_iter_count(from)) {
 		if (!pipe->readers) {
 			if ((iocb->ki_flags & IOCB_NOSIGNAL) == 0)
 				send_sig(SIGPIPE, current, 0);
-			if (!ret)
-				ret = -EPIPE;
+			ret = -EPIPE;
 			break;
 		}
 
-		head = pipe->head;
-		full = pipe_full(head, pipe->tail, pipe->max_usage);
-		if (!full && (prep.bytes || prep.locked || !split)) {
-			struct pipe_buffer *buf;
-			struct page *page;
-
-			page = anon_pipe_next_page(pipe, &prep, &copied);
-			if (unlikely(!page)) {
-				if (!ret)
-					ret = -ENOMEM;
-				break;
-			}
-
-			if (!copied) {
-				copied = copy_page_from_iter(page, 0, PAGE_SIZE, from);
-				if (unlikely(copied < PAGE_SIZE && iov_iter_count(from))) {
-					prep.empty = page;
-					if (!ret)
-						ret = -EFAULT;
-					break;
-				}
-			}
-
-			pipe->head = head + 1;
-			/* Insert it into the buffer array */
-			buf = pipe_buf(pipe, head);
-			buf->page = page;
-			buf->ops = &anon_pipe_buf_ops;
-			buf->offset = 0;
-			if (is_packetized(filp))
-				buf->flags = PIPE_BUF_FLAG_PACKET;
-			else
-				buf->flags = PIPE_BUF_FLAG_CAN_MERGE;
-
-			buf->len = copied;
-			ret += copied;
-
-			if (!prep.bytes && !iov_iter_count(from))
-				break;
-
+		was_empty |= pipe_is_empty(pipe);
+		ret = anon_pipe_put(pipe, &prep, from);
+		if (unlikely(READ_ONCE(pipe->room_wanted)) && prep.done && anon_pipe_nonblock(iocb))
+			WRITE_ONCE(pipe->room_wanted, false);
+		if (ret < 0)
+			break;
+		full = pipe_is_full(pipe);
+		if (!ret && (!full || !(prep.nr || iov_iter_count(from))))
 			continue;
-		}
 
-		/* Wait for buffer space to become available, or only prepare more. */
-		if (full && anon_pipe_nonblock(iocb)) {
-			if (!ret)
-				ret = -EAGAIN;
+		/* Wait for buffer space to become available. */
+		if (!ret && anon_pipe_nonblock(iocb)) {
+			WRITE_ONCE(pipe->room_wanted, true);
+			ret = -EAGAIN;
 			break;
 		}
-		if ((full || ret) && signal_pending(current)) {
-			if (!ret)
-				ret = -ERESTARTSYS;
+		if (!ret && signal_pending(current)) {
+			ret = -ERESTARTSYS;
 			break;
 		}
 
 		/*
 		 * We're going to release the pipe lock and wait for more
-		 * space. We wake up any readers if necessary, and then
-		 * after waiting we need to re-check whether the pipe
+		 * space, or copy more. We wake up any readers if necessary,
+		 * and then after waiting we need to re-check whether the pipe
 		 * become empty while we dropped the lock.
-		 *
-		 * Prepare before the wait, not after: other writers sleep until
-		 * the one that was woken has written. If there is room, but what
-		 * is next is not prepared, wake another one, and prepare it. That is
-		 * no event for those who poll: the reader was one, and if there is
-		 * still room then, the end of this write is another.
 		 */
-		room = anon_pipe_room(pipe);
-		pipe->wake_readers = was_empty && !full;
+		was_empty &= !pipe_is_empty(pipe);
+		if (ret && wake_next_writer && !full && !list_empty(&pipe->blocked))
+			wake_up_process(list_first_entry(&pipe->blocked, struct anon_pipe_prep,
+							 blocked)->task);
 		mutex_unlock(&pipe->mutex);
-		if (full && was_empty)
+		if (was_empty)
 			wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
-		if (full)
+		if (!ret)
 			kill_fasync(&pipe->fasync_readers, SIGIO, POLL_IN);
-		else if (woken)
-			wake_up_interruptible_sync_poll(&pipe->wr_wait, EPOLLMSG);
-		anon_pipe_prepare(pipe, &prep, iocb, from, 0, room);
-		if (full)
-			wait_event_interruptible_exclusive(pipe->wr_wait, pipe_writable(pipe));
+		if (ret || !(prep.nr || prep.small))
+			anon_pipe_fill(pipe, &prep, iocb, from);
 		mutex_lock(&pipe->mutex);
-		was_empty = pipe_is_empty(pipe) || pipe->wake_readers;
-		woken = full;
-		wake_next_writer |= full;
-		split = true;
+		if (!ret) {
+			if (pipe_is_full(pipe) && pipe->readers)
+				anon_pipe_wait(pipe, &prep, from);
+			wake_next_writer = true;
+		}
+		was_empty = false;
 	}
-out:
 	if (pipe_is_full(pipe))
 		wake_next_writer = false;
-	pipe->wake_readers = false;
 	mutex_unlock(&pipe->mutex);
 
 	/*
@@ -848,13 +968,9 @@ out:
 		kill_fasync(&pipe->fasync_readers, SIGIO, POLL_IN);
 	if (wake_next_writer)
 		wake_up_interruptible_sync_poll(&pipe->wr_wait, EPOLLOUT | EPOLLWRNORM);
-	if (prep.empty)
-		anon_pipe_put_page(pipe, prep.empty);
-	if (unlikely(prep.bytes)) {
-		iov_iter_revert(from, prep.bytes);
-		anon_pipe_put_list(pipe, &prep.pages);
-	}
-	return ret;
+	anon_pipe_unprepare(&prep, from);
+	anon_pipe_put_pages(pipe, &prep.empty);
+	return prep.done ?: ret;
 }
 
 static ssize_t
@@ -960,6 +1076,8 @@ pipe_poll(struct file *filp, poll_table *wait)
 	if (filp->f_mode & FMODE_WRITE) {
 		if (!pipe_full(idx.head, idx.tail, pipe->max_usage))
 			mask |= EPOLLOUT | EPOLLWRNORM;
+		else
+			WRITE_ONCE(pipe->room_wanted, true);
 		/*
 		 * Most Unices do not set EPOLLERR for FIFOs but on Linux they
 		 * behave exactly like pipes for poll().
@@ -1087,6 +1205,7 @@ struct pipe_inode_info *alloc_pipe_info(void)
 	if (pipe->bufs) {
 		init_waitqueue_head(&pipe->rd_wait);
 		init_waitqueue_head(&pipe->wr_wait);
+		INIT_LIST_HEAD(&pipe->blocked);
 		pipe->r_counter = pipe->w_counter = 1;
 		pipe->max_usage = pipe_bufs;
 		pipe->ring_size = pipe_bufs;
@@ -1125,7 +1244,7 @@ void free_pipe_info(struct pipe_inode_info *pipe)
 	if (pipe->watch_queue)
 		put_watch_queue(pipe->watch_queue);
 #endif
-	for (i = 0; i < ARRAY_SIZE(pipe->spare_page); i++) {
+	for (i = 0; i < PIPE_SPARE_MAX; i++) {
 		if (pipe->spare_page[i])
 			__free_page(pipe->spare_page[i]);
 	}
@@ -1346,9 +1465,12 @@ void pipe_wait_readable(struct pipe_inode_info *pipe)
 
 void pipe_wait_writable(struct pipe_inode_info *pipe)
 {
+	WRITE_ONCE(pipe->room_wanted, true);
 	pipe_unlock(pipe);
 	wait_event_interruptible(pipe->wr_wait, pipe_writable(pipe));
 	pipe_lock(pipe);
+	if (!pipe_is_full(pipe))
+		WRITE_ONCE(pipe->room_wanted, false);
 }
 
 /*
@@ -1559,7 +1681,6 @@ int pipe_resize_ring(struct pipe_inode_info *pipe, unsigned int nr_slots)
 {
 	struct pipe_buffer *bufs;
 	unsigned int head, tail, mask, n;
-	union pipe_index idx;
 
 	/* nr_slots larger than limits of pipe->{head,tail} */
 	if (unlikely(nr_slots > (pipe_index_t)-1u))
@@ -1582,9 +1703,8 @@ int pipe_resize_ring(struct pipe_inode_info *pipe, unsigned int nr_slots)
 	}
 
 	/*
-	 * The pipe array wraps around, so just start the new one at its first
-	 * slot and adjust the indices. These only go forward: if the tail is
-	 * the same, anon_pipe_fault_in() takes it that nobody has read.
+	 * The pipe array wraps around, so just start the new one at zero
+	 * and adjust the indices.
 	 */
 	if (n > 0) {
 		unsigned int h = head & mask;
@@ -1602,16 +1722,17 @@ int pipe_resize_ring(struct pipe_inode_info *pipe, unsigned int nr_slots)
 		}
 	}
 
-	idx.tail = ALIGN(tail + 1, nr_slots);
-	idx.head = idx.tail + n;
+	WRITE_ONCE(pipe->merge_head, pipe->merge_head - tail);
+	head = n;
+	tail = 0;
 
 	kfree(pipe->bufs);
 	pipe->bufs = bufs;
 	pipe->ring_size = nr_slots;
 	if (pipe->max_usage > nr_slots)
 		pipe->max_usage = nr_slots;
-	/* Both at once: pipe_readable() and poll() look without pipe->mutex. */
-	WRITE_ONCE(pipe->head_tail, idx.head_tail);
+	pipe->tail = tail;
+	pipe->head = head;
 
 	if (!pipe_has_watch_queue(pipe)) {
 		pipe->max_usage = nr_slots;

@@ -14,6 +14,9 @@
 #define PIPE_BUF_FLAG_LOSS	0x40	/* Message loss happened after this buffer */
 #endif
 
+#define PIPE_SPARE_MAX		8	/* empty pages that a pipe keeps at most */
+#define PIPE_SPARE_KEEP		2	/* of these, what read() and write() add to */
+
 /**
  *	struct pipe_buffer - a linux kernel pipe buffer
  *	@page: the page containing the data for the pipe buffer
@@ -68,14 +71,17 @@ union pipe_index {
  *	@max_usage: The maximum number of slots that may be used in the ring
  *	@ring_size: total number of buffers (should be a power of 2)
  *	@nr_accounted: The amount this pipe accounts for in user->pipe_bufs
- *	@spare_page: pages to be used again, taken and put by cmpxchg()
  *	@readers: number of current readers of this pipe
  *	@writers: number of current writers of this pipe
  *	@files: number of struct file referring this pipe (protected by ->i_lock)
  *	@r_counter: reader counter
  *	@w_counter: writer counter
  *	@pseudo_edgetrigger: has an EPOLLET consumer, enable per-write wakeups
- *	@wake_readers: a write has put data in, and is yet to wake up readers
+ *	@room_wanted: a writer that is not in @blocked found the pipe full
+ *	@merge_head: the head for which @merge_room holds
+ *	@merge_room: bytes that may be merged with the last buffer: a hint
+ *	@spare_page: empty pages for the next writes, taken and put without @mutex
+ *	@blocked: writes that wait for room
  *	@fasync_readers: reader side fasync
  *	@fasync_writers: writer side fasync
  *	@bufs: the circular array of pipe buffers
@@ -97,11 +103,14 @@ struct pipe_inode_info {
 	unsigned int r_counter;
 	unsigned int w_counter;
 	bool pseudo_edgetrigger;
-	bool wake_readers;
 #ifdef CONFIG_WATCH_QUEUE
 	bool note_loss;
 #endif
-	struct page *spare_page[2];
+	bool room_wanted;
+	unsigned int merge_head;
+	unsigned int merge_room;
+	struct page *spare_page[PIPE_SPARE_MAX];
+	struct list_head blocked;
 	struct fasync_struct *fasync_readers;
 	struct fasync_struct *fasync_writers;
 	struct pipe_buffer *bufs;

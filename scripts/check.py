@@ -28,6 +28,7 @@ import lint
 import litmus
 import machines
 import memo
+import models
 import qemu
 import suites
 from build import ARM64, UM, Kernel, arch, cached, kernel, kernel_path, regress_hash
@@ -398,6 +399,10 @@ def everything(subject: Subject, chosen: list[Topic], what: Run, before: str) ->
         base, chosen, subject.repo, what.fresh)), ("source", "build", "lint"), 15)
     yield subject.step(f"{before}litmus tests", named(lambda: (
         result for topic in chosen for result in litmus.run_litmus(topic, base, subject.repo))), ("source",), 2)
+    modelled = [topic for topic in chosen if models.has_models(topic, base)]
+    if modelled:
+        yield subject.step(f"{before}models of protocols", named(lambda: (
+            result for topic in modelled for result in models.run_models(topic))), ("models",), 5)
     yield subject.step(f"{before}touched objects, all configurations", lambda: objects(
         subject, chosen, what, name, tuple(configs.CONFIGS)), ("source", "build", "lint", "ports"), 25)
     for topic in chosen:

@@ -33,6 +33,8 @@ PACKAGES = {
     "suites": ["rt-tests", "trinity", "procps", "autoconf", "automake", "pkgconf", "libnuma-dev", "libtool-bin",
                "gettext", "uuid-dev", "libattr1-dev", "libacl1-dev", "libaio-dev", "xfslibs-dev", "fio", "acl", "attr",
                "gawk", "dmsetup"],
+    # A model checker, which makes a C program of a model.
+    "models": ["spin", "gcc", "libc6-dev"],
     "lint": ["sparse", "codespell", "shellcheck"],
     # A clang compiles for every architecture that has no gcc here; llvm has what make
     # runs besides.  arm64 boots, too.

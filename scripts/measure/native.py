@@ -49,12 +49,14 @@ def measured(run: Path) -> dict[str, float]:
     passed: dict[str, int] = {}
     for line in (run / "native.txt").read_text().splitlines():
         operations, nanoseconds, what = line.split(" ", 2)
-        if not int(operations):
-            raise Failure(f"nothing was done in '{what}' of {run}: look at the guest's log beside it")
         # Of pipes bytes are counted.
         each = int(what.split()[1]) if what.startswith("pipe") else 1
         done[what] = done.get(what, 0) + int(operations) / each
         passed[what] = passed.get(what, 0) + int(nanoseconds)
+    # A task that polls beside others may get nothing in one turn, also on the base.
+    for what in done:
+        if not done[what]:
+            raise Failure(f"nothing was done in '{what}' of {run}: look at the guest's log beside it")
     return {what: done[what] / passed[what] * 1e9 for what in done}
 
 

@@ -119,10 +119,9 @@ static inline bool anon_pipe_nonblock(const struct kiocb *iocb)
 }
 
 /*
- * Take a page from the cache, or if there is @gfp, a new one. Neither this nor
- * anon_pipe_cache_page() needs pipe->mutex. The xchg() here pairs with the
- * cmpxchg() there: a reader's loads from a page come before the next writer's
- * stores to it.
+ * Take a page from the cache, or if there is @gfp, a new one. This does not need
+ * pipe->mutex. The xchg() pairs with the release in anon_pipe_cache_page(): a
+ * reader's loads from a page come before the next writer's stores to it.
  */
 static struct page *anon_pipe_get_page(struct pipe_inode_info *pipe, gfp_t gfp)
 {
@@ -137,16 +136,19 @@ static struct page *anon_pipe_get_page(struct pipe_inode_info *pipe, gfp_t gfp)
 	return gfp ? alloc_page(gfp) : NULL;
 }
 
-/* Keep a page that nobody else has for the next write, if fewer than @max are. */
+/*
+ * Keep a page that nobody else has for the next write, if fewer than @max are.
+ * With pipe->mutex held, so that an empty slot stays empty.
+ */
 static bool anon_pipe_cache_page(struct pipe_inode_info *pipe,
 				 struct page *page, unsigned int max)
 {
-	if (page_count(page) != 1)
-		return false;
 	for (int i = 0; i < max; i++) {
-		if (!READ_ONCE(pipe->spare_page[i]) &&
-		    !cmpxchg(&pipe->spare_page[i], NULL, page))
+		if (!READ_ONCE(pipe->spare_page[i])) {
+			/* Pairs with the xchg() in anon_pipe_get_page(). */
+			smp_store_release(&pipe->spare_page[i], page);
 			return true;
+		}
 	}
 	return false;
 }
@@ -169,20 +171,31 @@ static struct page *anon_pipe_pop_page(struct page **list)
 	return page;
 }
 
-static void anon_pipe_put_pages(struct pipe_inode_info *pipe, struct page **list)
+/* With pipe->mutex held. */
+static void anon_pipe_cache_pages(struct pipe_inode_info *pipe, struct page **list)
 {
 	struct page *page;
 
 	while ((page = anon_pipe_pop_page(list))) {
-		if (!anon_pipe_cache_page(pipe, page, PIPE_SPARE_KEEP))
-			put_page(page);
+		if (!anon_pipe_cache_page(pipe, page, PIPE_SPARE_KEEP)) {
+			anon_pipe_push_page(list, page);
+			break;
+		}
 	}
+}
+
+/* Without pipe->mutex, as others may wait. */
+static void anon_pipe_put_pages(struct page **list)
+{
+	while (*list)
+		put_page(anon_pipe_pop_page(list));
 }
 
 static void anon_pipe_buf_release(struct pipe_inode_info *pipe,
 				  struct pipe_buffer *buf)
 {
-	if (!anon_pipe_cache_page(pipe, buf->page, PIPE_SPARE_MAX))
+	if (page_count(buf->page) != 1 ||
+	    !anon_pipe_cache_page(pipe, buf->page, PIPE_SPARE_MAX))
 		put_page(buf->page);
 }
 
@@ -346,7 +359,11 @@ static noinline size_t anon_pipe_copy_unlocked(struct pipe_inode_info *pipe,
 			failed = copied < buf->len;
 			done += copied;
 		}
-		pipe_buf_release(pipe, buf);
+		/* Not into the cache: that takes the mutex. */
+		if (buf->ops == &anon_pipe_buf_ops)
+			put_page(buf->page);
+		else
+			pipe_buf_release(pipe, buf);
 	}
 	iov_iter_revert(to, done);
 
@@ -383,11 +400,9 @@ static ssize_t anon_pipe_copy(struct pipe_inode_info *pipe, unsigned int head,
 			break;
 
 		/* Notifications are short, and cannot be referenced. */
-		if (!notes)
-			pagefault_disable();
-		written = copy_page_to_iter(buf->page, buf->offset, chars, to);
-		if (!notes)
-			pagefault_enable();
+		written = notes ?
+			copy_page_to_iter(buf->page, buf->offset, chars, to) :
+			copy_page_to_iter_nofault(buf->page, buf->offset, chars, to);
 		if (unlikely(written < chars)) {
 			iov_iter_revert(to, written);
 			if (notes)
@@ -542,9 +557,7 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 		wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
 	if (unlikely(READ_ONCE(pipe->fasync_writers)))
 		kill_fasync(&pipe->fasync_writers, SIGIO, POLL_OUT);
-	/* Last, as others may wait. */
-	while (drained)
-		put_page(anon_pipe_pop_page(&drained));
+	anon_pipe_put_pages(&drained);
 	return ret;
 }
 
@@ -840,9 +853,10 @@ static void anon_pipe_wait(struct pipe_inode_info *pipe, struct anon_pipe_prep *
 	nr = prep->nr;
 	account_pipe_buffers(pipe->user, 0, nr);
 	list_add_tail(&prep->blocked, &pipe->blocked);
+	anon_pipe_cache_pages(pipe, &prep->empty);
 	mutex_unlock(&pipe->mutex);
 
-	anon_pipe_put_pages(pipe, &prep->empty);
+	anon_pipe_put_pages(&prep->empty);
 	wait_event_interruptible_exclusive(pipe->wr_wait, pipe_writable(pipe) ||
 					   list_empty_careful(&prep->blocked));
 	mutex_lock(&pipe->mutex);
@@ -943,6 +957,9 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 	}
 	if (pipe_is_full(pipe))
 		wake_next_writer = false;
+	if (unlikely(prep.nr))
+		anon_pipe_unprepare(&prep, from);
+	anon_pipe_cache_pages(pipe, &prep.empty);
 	mutex_unlock(&pipe->mutex);
 
 	/*
@@ -968,8 +985,7 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 		kill_fasync(&pipe->fasync_readers, SIGIO, POLL_IN);
 	if (wake_next_writer)
 		wake_up_interruptible_sync_poll(&pipe->wr_wait, EPOLLOUT | EPOLLWRNORM);
-	anon_pipe_unprepare(&prep, from);
-	anon_pipe_put_pages(pipe, &prep.empty);
+	anon_pipe_put_pages(&prep.empty);
 	return prep.done ?: ret;
 }
 

@@ -293,7 +293,7 @@ class Pid(Case):
 def reads(size: int, file_size: int, count: int, writes: int) -> str:
     """A trace of @count reads with @writes of a reference count each."""
     lines = ["# lost 0"]
-    lines.append(f"small_read-9 [000] ..... 1.0: tracing_mark_write: small_read_bench: begin size={size} threads=1 "
+    lines.append(f"small_read-9 [000] ..... 1.0: tracing_mark_write: small_read_bench: begin size={size} "
                  f"file_size={file_size} op=pread offsets=hot")
     for number in range(count * writes):
         lines.append(f"small_read-9 [000] ..... 2.{number:06}: page_ref_mod_unless: pfn=0x1 flags= count=3 val=1")
@@ -338,7 +338,7 @@ class Filemap(Case):
         put(self.dir / "ext4.json", result() + result(size=32768) + result(size=32768, file_size=1 << 20)
             + result(file_size=1 << 20, offsets="random") + result(file_size=1 << 24, offsets="random", heat=0)
             + result(size=4096, file_size=100) + result(file_size=100, offsets="end")
-            + result(file_size=1 << 20, hit_ratio=0))
+            + result(file_size=1 << 20, offsets="miss"))
         put(self.dir / "xfs.json", result(size=1024))
         put(self.dir / "tmpfs.json", result(size=513))
         put(self.dir / "ext4-deleted.json", result(op="truncate", size=4096, file_size=1 << 20, heat=0))
@@ -359,12 +359,12 @@ class Filemap(Case):
                           ("insn_per_delete", "tmpfs truncate, file of 4KiB, read before by all"): 6656.0})
 
     def test_times(self):
-        """Bandwidth and latency, by size, threads and files."""
-        result = {"size": 64, "threads": 4, "files": "different", "mb_per_s": 10.5, "p50_ns": 3, "p99_ns": 4}
+        """Reads a second and latency, by size, threads and files."""
+        result = {"size": 64, "tasks": 4, "file": "own", "ops_per_s": 10.5, "p50_ns": 3, "p99_ns": 4}
         self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in filemap.time_rows([result])],
-                         [("throughput", "64B, 4 threads, different files", 10.5),
-                          ("read_p50", "64B, 4 threads, different files", 3.0),
-                          ("read_p99", "64B, 4 threads, different files", 4.0)])
+                         [("throughput", "64B, 4 threads, own file", 10.5),
+                          ("read_p50", "64B, 4 threads, own file", 3.0),
+                          ("read_p99", "64B, 4 threads, own file", 4.0)])
 
 
 def locked(waits: list[float]) -> str:
@@ -498,8 +498,7 @@ class Timed(Case):
         for module, program, case in (
                 (pid, "pid/pid_alloc_bench", "--op vfork --procs 20 --seconds 3 --json"),
                 (pipe, "pipe/pipe_load", "-w 5 -r 10 --sizes 64K --pipe-size 1M --seconds 3 --memory-pressure --json"),
-                (filemap, "filemap/small_read_bench",
-                 "--dir /tmp/ext4 --sizes 256 --file-size 4096 --threads 2 --same --seconds 3 --json"),
+                (filemap, "filemap/pread_bench", "--dir /tmp/ext4 --size 256 --tasks 2 --own-files --seconds 3 --json"),
                 (fault, "fault/fault_bench", "--file /tmp --size 256 --random --threads 8 --vmas 4000 --neighbour fork "
                  "--seconds 3 --json")):
             with self.subTest(program=program):
@@ -515,6 +514,6 @@ class Timed(Case):
         """On a host, the same case runs elsewhere, for another time, and a
         directory may have blanks."""
         self.assertEqual(filemap.TIMED.argv(filemap.TIMED.cases[0], Path("/p"), 0.5, Path("/a b"))[:3],
-                         ["/p/filemap/small_read_bench", "--dir", "/a b"])
+                         ["/p/filemap/pread_bench", "--dir", "/a b"])
         self.assertEqual(pid.TIMED.argv(pid.TIMED.cases[0], Path("/p"), 0.5, Path("/a b")),
                          ["/p/pid/pid_alloc_bench", "--op", "thread", "--procs", "1", "--seconds", "0.5", "--json"])

@@ -20,7 +20,7 @@ REFERENCES = {f"page_ref/page_ref_{event}": MINE
 TRACED = 300            # reads that are traced
 COUNTED = 2000          # reads that are counted by instructions
 DELETED = 200           # files whose pages are deleted, or that are read once
-TINY, SMALL, LARGE, MANY = 100, 4096, 1 << 20, 16 << 20
+TINY, SMALL, LARGE, MANY = 60, 4096, 1 << 20, 16 << 20
 
 MOUNT = """
 set -e
@@ -40,7 +40,7 @@ COUNTERS = MOUNT + counters.setup(REFERENCES, "mono") + f"""
 for fs in {' '.join(COUNTED_SYSTEMS)}; do
 	trace_start
 	{{
-		{BENCH} --dir /tmp/$fs --sizes 1,64,128,129,4096 --file-size {SMALL},{LARGE} --count {TRACED} --marker --json
+		{BENCH} --dir /tmp/$fs --sizes 1,64,65,4096 --file-size {SMALL},{LARGE} --count {TRACED} --marker --json
 		{BENCH} --dir /tmp/$fs --sizes 4096 --file-size {TINY} --count {TRACED} --marker --json
 		{BENCH} --dir /tmp/$fs --sizes 64 --file-size {TINY} --offsets end --count {TRACED} --marker --json
 		{BENCH} --dir /tmp/$fs --sizes 64 --file-size {LARGE} --offsets random --count {TRACED} --marker --json
@@ -77,12 +77,12 @@ done
 # Pages are deleted of files that nobody has read from the cache, and of others.
 INSTRUCTIONS = MOUNT + f"""
 for fs in {' '.join(INSTRUCTION_SYSTEMS)}; do
-	{BENCH} --dir /tmp/$fs --sizes 1,64,128,129,256,1024,4096,65536 --file-size {SMALL},{LARGE} \\
+	{BENCH} --dir /tmp/$fs --sizes 1,32,64,65,256,1024,4096,65536 --file-size {SMALL},{LARGE} \\
 		--count {COUNTED} --json >> $fs.json
-	{BENCH} --dir /tmp/$fs --sizes 64,128 --file-size {LARGE} --offsets random --count {COUNTED} --json >> $fs.json
-	{BENCH} --dir /tmp/$fs --sizes 64,128 --file-size {MANY} --offsets random --write-size {SMALL} --heat 0 \\
+	{BENCH} --dir /tmp/$fs --sizes 64 --file-size {LARGE} --offsets random --count {COUNTED} --json >> $fs.json
+	{BENCH} --dir /tmp/$fs --sizes 64 --file-size {MANY} --offsets random --write-size {SMALL} --heat 0 \\
 		--warmup 1 --count {COUNTED // 4} --json >> $fs.json
-	{BENCH} --dir /tmp/$fs --sizes 64,128 --file-size {LARGE} --offsets sequential --op read \\
+	{BENCH} --dir /tmp/$fs --sizes 64 --file-size {LARGE} --offsets sequential --op read \\
 		--count {COUNTED} --json >> $fs.json
 	{BENCH} --dir /tmp/$fs --sizes 4096 --file-size {TINY} --count {COUNTED} --json >> $fs.json
 	{BENCH} --dir /tmp/$fs --sizes 64,4096 --file-size {TINY} --offsets end --count {COUNTED} --json >> $fs.json
@@ -90,12 +90,12 @@ for fs in {' '.join(INSTRUCTION_SYSTEMS)}; do
 		--json >> $fs.json
 	case " {' '.join(DROPPING_SYSTEMS)} " in
 	*" $fs "*)
-		{BENCH} --dir /tmp/$fs --sizes 64 --file-size {LARGE} --hit-ratio 0 --count {COUNTED // 4} --json >> $fs.json
+		{BENCH} --dir /tmp/$fs --sizes 64 --file-size {LARGE} --offsets miss --count {COUNTED // 4} --json >> $fs.json
 	esac
 done
 """ + deletions("--heat 0", "--heat 1")
-TIMES = tuple(f"--dir {DIRECTORY} --sizes {size} --file-size {SMALL} --threads {threads} --{files} --seconds {DURATION}"
-              for threads in (1, 2, 4) for files in ("same", "different") for size in (64, 256, 4096))
+TIMES = tuple(f"--dir {DIRECTORY} --size {size} --tasks {tasks}{files} --seconds {DURATION}"
+              for tasks in (1, 2, 4) for files in ("", " --own-files") for size in (64, 256, 4096))
 
 
 def condition(fs: str, result: dict) -> str:
@@ -112,8 +112,6 @@ def condition(fs: str, result: dict) -> str:
         words.append(f"memory {result['buffer']}")
     if not result.get("heat", 1):
         words.append("cold")
-    if not result.get("hit_ratio", 1):
-        words.append("miss")
     return " ".join(words)
 
 
@@ -152,7 +150,8 @@ def instruction_rows(run: Path, names: tuple[str, ...] = COUNTED_FILES) -> list[
                                       ("tmpfs " if name.startswith("tmpfs") else "")
                                       + f"{result['op']}, file of {size_name(result['file_size'])}"
                                       + (", read before" if result["heat"] else "")
-                                      + (" by all" if result.get("everywhere") else ""),
+                                      + (" by all" if result.get("everywhere") else "")
+                                      + (", others read" if result.get("busy") else ""),
                                       [count / pages for count in window["ops"]]))
         elif not beyond(result):
             # ext4 is what is meant where no file system is named.
@@ -162,12 +161,11 @@ def instruction_rows(run: Path, names: tuple[str, ...] = COUNTED_FILES) -> list[
 
 
 def time_rows(results: list[dict]) -> list[dict]:
-    """Bandwidth and latency, by threads and size."""
+    """Reads a second and latency, by threads and size."""
     rows = []
     for result in results:
-        name = (f"{size_name(result['size'])}, {result['threads']} threads, {result['files']} file"
-                + ("s" if result["files"] == "different" else ""))
-        rows.append(row("throughput", "MB/s", name, "timed", result["mb_per_s"]))
+        name = f"{size_name(result['size'])}, {result['tasks']} threads, {result['file']} file"
+        rows.append(row("throughput", "op/s", name, "timed", result["ops_per_s"]))
         rows.append(row("read_p50", "ns", name, "timed", result["p50_ns"]))
         rows.append(row("read_p99", "ns", name, "timed", result["p99_ns"]))
     return rows
@@ -184,9 +182,9 @@ def native_time(*sizes: int) -> Measurement:
         setup="ext4\nfiles /tmp/file\nfiles /tmp/ext4/file\n")
 
 
-NATIVE = native_time(1, 64, 128, 256, 4096)
+NATIVE = native_time(1, 32, 64, 65, 4096)
 
-TIMED = Timing("filemap/small_read_bench", TIMES, "ops", time_rows, MOUNT, "/tmp/ext4")
+TIMED = Timing("filemap/pread_bench", TIMES, "ops", time_rows, MOUNT, "/tmp/ext4")
 
 # One file that each reader has opened, the same one of threads that have opened
 # it together, and as what must share nothing, a file for each.

@@ -38,8 +38,7 @@ else
 		kselftest/regress/pid/pid_alloc_bench --op vfork,thread --procs 4 --count 300
 	for topic in filemap pageguard; do
 		survey $topic '[1-9][0-9]* % of [1-9][0-9,]* reads a second that hit' \
-			kselftest/regress/filemap/small_read_bench --dir /tmp/survey --sizes 64,4K --threads 2 \
-			--count 2000
+			kselftest/regress/filemap/pread_bench --dir /tmp/survey --size 64,4096 --tasks 2 --seconds 2
 	done
 	# How many come back depends on whether the series is there.
 	survey fault 'of [1-9][0-9.,]* faults a second' \

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What is measured of the pageguard series: the same as of filemap, which it
-replaces, and counts of reads of up to a page and of larger ones."""
+replaces, counts of reads of up to a page and of larger ones, and removals with many
+CPUs."""
 
 from __future__ import annotations
 
@@ -40,6 +41,7 @@ done
 # the file while others read it, and how many it got.
 TAKEN = re.compile(r"^# (?P<fs>\S+) (?P<how>\S+): (?P<got>\d+) of (?P<tried>\d+) pages ", re.M)
 TURNS = 5
+BUSY = (16, 64)         # CPUs of which all but one read while that removes pages
 # Each turn has another seed.  All skipped is 4, where the kernel has no such
 # file system.
 RACES = f"""
@@ -71,20 +73,20 @@ def race_rows(run: Path) -> list[dict]:
 
 
 def removals(cpus: int) -> Measurement:
-    """insn_per_delete in a guest of @cpus, of files that one of them has read, and
-    of those that all have: who removes pages looks at the guards of these.  The
-    others are idle, and what they execute does not count; but the guest's clock
-    goes on for it, and with many CPUs that is ticks in the removal of a large file."""
+    """insn_per_delete in a guest of @cpus, of files that all of them have read: code
+    that removes pages looks at the guards of all CPUs.  What the others execute does not
+    count; but the guest's clock goes on for it, and with many CPUs that is ticks in the
+    removal of a large file.  Up to 64 CPUs, also while all others read."""
     def rows(run: Path) -> list[dict]:
         """The rows of the directory @run."""
         return [{**one, "condition": f"{one['condition']}, {cpus} CPUs"}
                 for one in filemap.instruction_rows(run, filemap.DELETED_FILES)]
 
-    if cpus <= 16:
-        script = filemap.deletions("--heat 0", "--heat 1", "--heat 1 --everywhere")
-    else:
-        # What so many CPUs have to do after the boot is in the first operations otherwise.
-        script = "sleep 10\n" + filemap.deletions("--heat 1 --everywhere", sizes=(filemap.SMALL,))
+    ways = (["--heat 0"] if cpus <= 16 else []) + ["--heat 1 --everywhere"] + (
+        ["--heat 1 --busy"] if cpus in BUSY else [])
+    # What so many CPUs have to do after the boot is in the first operations otherwise.
+    script = ("sleep 10\n" if cpus > 16 else "") + filemap.deletions(
+        *ways, sizes=(filemap.SMALL, filemap.LARGE) if cpus <= max(BUSY) else (filemap.SMALL,))
     counted = insns.measurement(filemap.MOUNT + script, rows)
     # Under TCG a guest boots in proportion to its CPUs: ten minutes with 255.
     return replace(counted, name=f"instructions, {cpus} CPUs", icount=False, cpus=cpus,

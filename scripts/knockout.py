@@ -32,13 +32,14 @@ class Case:
     """One case of knockout.toml.  @knobs: file below debugfs to what is written
     there; @command: run in the topic's directory of the installed kselftests,
     prints KTAP; @fails: whether a test of it has to fail, else all have to
-    pass; @config: the kernel's configuration."""
+    pass; @config: the kernel's configuration; @cpus: the CPUs that it takes."""
 
     name: str
     command: str
     knobs: dict
     fails: bool
     config: str
+    cpus: int = 2
 
 
 def cases(path: Path) -> list[Case]:
@@ -47,7 +48,8 @@ def cases(path: Path) -> list[Case]:
     that is not complete."""
     table = read_toml(path)
     try:
-        return [Case(row["name"], row["command"], row["knobs"], row["fails"], row.get("config", table["config"]))
+        return [Case(row["name"], row["command"], row["knobs"], row["fails"], row.get("config", table["config"]),
+                     row.get("cpus", 2))
                 for row in table["case"]]
     except KeyError as err:
         raise Failure(f"{path} or a case of it has no {err}: see the other cases") from err
@@ -91,7 +93,7 @@ def guest_cases(topic: Topic, base: Base, repo: Path, accel: str, config: str, c
     image, tests = prepare(repo, base, variant(repo, base, topic, "knockout"), config, [topic],
                            f"{topic.name}-knockout")
     ran = boot(image, tests, f"{base.name}-knockout-{topic.name}-{config}", cases_script(topic, chosen),
-               f"knock-outs of {topic.name}, {config}", memory="2G",
+               f"knock-outs of {topic.name}, {config}", cpus=max(case.cpus for case in chosen), memory="2G",
                accel="" if config in GUESTS else accelerator(accel, image), timeout=PATIENCE)
     found = ran.reports()
     if not found and not (ran.path / f"{len(chosen) - 1}.ktap").exists():

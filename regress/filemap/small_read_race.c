@@ -542,11 +542,12 @@ static void run_race(const struct antagonist *ant)
 	size = 2 * half;
 	seed = opt.seed;
 	fd = make_file(fs);
+	/* The file's pages are of the cgroup that is set up. */
+	why = ant->setup ? ant->setup() : NULL;
 	if (fd < 0 || !write_words(fd, 0, size, 0, 0)) {
 		fails("no file", 0, errno);
 		return;
 	}
-	why = ant->setup ? ant->setup() : NULL;
 	if (ant->stored && !stored())
 		why = "the page cache is the storage";
 	/* What takes nothing without readers need not beside them. */

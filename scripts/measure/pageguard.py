@@ -41,7 +41,7 @@ done
 # the file while others read it, and how many it got.
 TAKEN = re.compile(r"^# (?P<fs>\S+) (?P<how>\S+): (?P<got>\d+) of (?P<tried>\d+) pages ", re.M)
 TURNS = 5
-BUSY = (16, 64)         # CPUs of which all but one read while that removes pages
+BUSY, OFTEN = 16, 8      # CPUs of which all but one read while that removes pages, and how often
 # Each turn has another seed.  All skipped is 4, where the kernel has no such
 # file system.
 RACES = f"""
@@ -76,17 +76,25 @@ def removals(cpus: int) -> Measurement:
     """insn_per_delete in a guest of @cpus, of files that all of them have read: code
     that removes pages looks at the guards of all CPUs.  What the others execute does not
     count; but the guest's clock goes on for it, and with many CPUs that is ticks in the
-    removal of a large file.  Up to 64 CPUs, also while all others read."""
+    removal of a large file.  With BUSY CPUs, also while all others read: a CPU of such a
+    guest that removes pages gets a small part of the host then."""
     def rows(run: Path) -> list[dict]:
         """The rows of the directory @run."""
         return [{**one, "condition": f"{one['condition']}, {cpus} CPUs"}
                 for one in filemap.instruction_rows(run, filemap.DELETED_FILES)]
 
-    ways = (["--heat 0"] if cpus <= 16 else []) + ["--heat 1 --everywhere"] + (
-        ["--heat 1 --busy"] if cpus in BUSY else [])
-    # What so many CPUs have to do after the boot is in the first operations otherwise.
-    script = ("sleep 10\n" if cpus > 16 else "") + filemap.deletions(
-        *ways, sizes=(filemap.SMALL, filemap.LARGE) if cpus <= max(BUSY) else (filemap.SMALL,))
+    few = cpus <= BUSY
+    script = filemap.deletions(*(["--heat 0"] if few else []), "--heat 1 --everywhere",
+                               sizes=(filemap.SMALL, filemap.LARGE) if few else (filemap.SMALL,))
+    if cpus == BUSY:
+        # In the order in which the files of rows are looked at.
+        script = f"""
+{filemap.BENCH} --dir /tmp/ext4 --delete=truncate --heat 1 --busy --file-size {filemap.LARGE} --warmup 1 \\
+	--count {OFTEN} --json >> ext4-deleted.json
+""" + script
+    elif not few:
+        # What so many CPUs have to do after the boot is in the first operations otherwise.
+        script = "sleep 10\n" + script
     counted = insns.measurement(filemap.MOUNT + script, rows)
     # Under TCG a guest boots in proportion to its CPUs: ten minutes with 255.
     return replace(counted, name=f"instructions, {cpus} CPUs", icount=False, cpus=cpus,

@@ -126,167 +126,6 @@
  *    ->private_lock		(zap_pte_range->block_dirty_folio)
  */
 
-/*
- * Guards of folios
- *
- * A CPU can read a folio of the page cache without a reference, which all CPUs
- * would write to, while its guard points to the folio.  The guard is the CPU's
- * own, and only looked at by those who take folios away:
- *
- *	read					take away
- *
- *	folio = entry of i_pages		freeze the folio, or
- *	guard = folio				store something else in i_pages
- *	full barrier (A)			full barrier (B)
- *	if the folio is frozen, or		if a guard is the folio
- *	   the entry is another			   let it be
- *		do not touch it			else
- *	else					   take it
- *		copy
- *	guard = NULL, with release
- *
- * As in any store buffering pattern with (A) and (B), at least one of the two
- * sees what the other has stored.  If they both do, nothing is lost: guards
- * that turn out to be for nothing are like references that turn out to be so.
- *
- * A folio that is frozen may be thawed again when something else is in its
- * place.  That is a release, and the reader looks at the count, with acquire,
- * before it looks at the entry: who sees the later count sees the later entry.
- * The acquire of who finds a guard gone orders what happens to the memory then
- * after the copy.
- *
- * "Let it be" means for who freezes that freezing fails, as it does if there
- * are more references than it expects.  Who has removed the folio from i_pages
- * cannot fail, but waits until the copy has ended: see folios_wait_unguarded().
- *
- * Under a guard a folio has what it has under a reference: it is not freed,
- * split or migrated, its order and index stay.  It may be removed from i_pages
- * all the same.  Its count may be 0, while somebody tries to freeze it, so
- * getting a reference takes folio_try_get().
- *
- * A mapping has the CPU's bit of AS_GUARDED from before the first guard of that
- * CPU on.  It is set with i_pages locked, so who removes a folio under that lock,
- * and sees that it is not set, is seen by the guard, and needs neither (B) nor a
- * look.  Who freezes without that lock has (B) between the count and the look at
- * the bits.  With more CPUs than bits, some share one: most files are read by few
- * CPUs, so that few guards are looked at.
- */
-struct folio_guard {
-	struct folio *folio;
-#ifdef CONFIG_DEBUG_VM_PGFLAGS
-	/* The page that is read, once its folio has been found in i_pages. */
-	struct page *held;
-#endif
-};
-
-static DEFINE_PER_CPU_SHARED_ALIGNED(struct folio_guard, folio_guards);
-
-/**
- * folio_guarded - Whether a CPU reads a folio under its guard.
- * @folio: The folio, which the caller has frozen.
- *
- * Freezing was (B), see folio_guards.  A folio that has just left the page cache
- * may still be read, but who removed it has a reference until no CPU does, and
- * no freezer expects that one.
- */
-bool folio_guarded(const struct folio *folio)
-{
-	struct address_space *mapping = READ_ONCE(folio->mapping);
-	unsigned long guarded;
-	unsigned int bit, cpu;
-
-	if (!mapping || ((unsigned long)mapping & FOLIO_MAPPING_FLAGS))
-		return false;
-
-	guarded = mapping_guarded(mapping);
-	for_each_set_bit(bit, &guarded, AS_GUARDED_BITS) {
-		for (cpu = bit; cpu < nr_cpu_ids; cpu += AS_GUARDED_BITS) {
-			if (!cpu_possible(cpu))
-				continue;
-			/* Pairs with the release that clears it, see folio_guards. */
-			if (smp_load_acquire(&per_cpu(folio_guards, cpu).folio) == folio)
-				return true;
-		}
-	}
-	return false;
-}
-
-#ifdef CONFIG_DEBUG_VM_PGFLAGS
-static void folio_guard_hold(struct folio_guard *guard, struct page *page)
-{
-	WRITE_ONCE(guard->held, page);
-}
-
-/* Whether a CPU reads one of the pages from @page on. */
-bool page_guard_held(const struct page *page, unsigned int order)
-{
-	int cpu;
-
-	for_each_online_cpu(cpu) {
-		struct page *held = READ_ONCE(per_cpu(folio_guards, cpu).held);
-
-		if (held &&
-		    page_to_pfn(held) - page_to_pfn(page) < (1UL << order))
-			return true;
-	}
-	return false;
-}
-#else
-static inline void folio_guard_hold(struct folio_guard *guard,
-				    struct page *page)
-{
-}
-#endif
-
-static void folios_wait_cpu(struct folio **folios, unsigned int nr, unsigned int cpu)
-{
-	struct folio **guard = &per_cpu(folio_guards, cpu).folio;
-	/* Pairs with the release that clears it, see folio_guards. */
-	struct folio *folio = smp_load_acquire(guard);
-	unsigned int i;
-
-	for (i = 0; folio && i < nr; i++) {
-		if (folios[i] == folio) {
-			smp_cond_load_acquire(guard, VAL != folio);
-			break;
-		}
-	}
-}
-
-/**
- * folios_wait_unguarded - Wait until no CPU reads folios under its guard.
- * @folios: Folios that have been removed from i_pages, of mappings that had
- *   bits of AS_GUARDED when it was locked.
- * @nr: How many there are.
- * @guarded: What mapping_guarded() said then.
- *
- * Call this before you drop your own reference, which may be the last one once
- * the page cache has dropped its references, or if the folios are frozen, before
- * they are freed: this is (B), and the look at the guards, see folio_guards.
- * Who has a guard copies up to a page with preemption and page faults off, so
- * this is as spinning for a lock.  Folios that are still in i_pages must not be
- * among @folios: these are guarded again and again.
- *
- * Context: Task context, without a lock that an interrupt may take: it may come
- * on the CPU that has the guard.  A CPU that has a guard does not get here.
- */
-void folios_wait_unguarded(struct folio **folios, unsigned int nr,
-			   unsigned long guarded)
-{
-	unsigned int bit, cpu;
-
-	VM_WARN_ON_ONCE(!in_task() || softirq_count() || irqs_disabled());
-
-	smp_mb();	/* (B), pairs with (A) in filemap_read_guarded() */
-
-	for_each_set_bit(bit, &guarded, AS_GUARDED_BITS) {
-		for (cpu = bit; cpu < nr_cpu_ids; cpu += AS_GUARDED_BITS) {
-			if (cpu_possible(cpu))
-				folios_wait_cpu(folios, nr, cpu);
-		}
-	}
-}
-
 static void page_cache_delete(struct address_space *mapping,
 				   struct folio *folio, void *shadow)
 {
@@ -389,7 +228,7 @@ void __filemap_remove_folio(struct folio *folio, void *shadow)
 }
 
 static void filemap_free_folio(const struct address_space *mapping,
-		struct folio *folio)
+		struct folio *folio, bool guarded)
 {
 	void (*free_folio)(struct folio *);
 
@@ -397,7 +236,9 @@ static void filemap_free_folio(const struct address_space *mapping,
 	if (free_folio)
 		free_folio(folio);
 
-	folio_put_refs(folio, folio_nr_pages(folio));
+	/* One is put later. */
+	if (!guarded || folio_test_large(folio))
+		folio_put_refs(folio, folio_nr_pages(folio) - guarded);
 }
 
 /**
@@ -410,33 +251,22 @@ static void filemap_free_folio(const struct address_space *mapping,
  */
 void filemap_remove_folio(struct folio *folio)
 {
-	unsigned long guarded = 0;
-
-	filemap_remove_folio_guarded(folio, &guarded);
-	if (guarded)
-		folios_wait_unguarded(&folio, 1, guarded);
-}
-
-/*
- * As filemap_remove_folio().  If *@guarded gets set, folios_wait_unguarded() has
- * to be called before the caller drops its reference.  The data may still be read
- * when ->free_folio() is called, which must not change them then.
- */
-void filemap_remove_folio_guarded(struct folio *folio, unsigned long *guarded)
-{
 	struct address_space *mapping = folio->mapping;
+	bool guarded;
 
 	BUG_ON(!folio_test_locked(folio));
 	spin_lock(&mapping->host->i_lock);
 	xa_lock_irq(&mapping->i_pages);
-	*guarded |= mapping_guarded(mapping);
+	guarded = mapping_guarded(mapping);
 	__filemap_remove_folio(folio, NULL);
 	xa_unlock_irq(&mapping->i_pages);
 	if (mapping_shrinkable(mapping))
 		inode_lru_list_add(mapping->host);
 	spin_unlock(&mapping->host->i_lock);
 
-	filemap_free_folio(mapping, folio);
+	filemap_free_folio(mapping, folio, guarded);
+	if (guarded)
+		folios_put_guarded(&folio, 1, false);
 }
 
 /*
@@ -496,7 +326,7 @@ static void page_cache_delete_batch(struct address_space *mapping,
 void delete_from_page_cache_batch(struct address_space *mapping,
 				  struct folio_batch *fbatch)
 {
-	unsigned long guarded;
+	bool guarded;
 	int i;
 
 	if (!folio_batch_count(fbatch))
@@ -517,11 +347,11 @@ void delete_from_page_cache_batch(struct address_space *mapping,
 		inode_lru_list_add(mapping->host);
 	spin_unlock(&mapping->host->i_lock);
 
-	if (guarded)
-		folios_wait_unguarded(fbatch->folios, folio_batch_count(fbatch),
-				      guarded);
 	for (i = 0; i < folio_batch_count(fbatch); i++)
-		filemap_free_folio(mapping, fbatch->folios[i]);
+		filemap_free_folio(mapping, fbatch->folios[i], guarded);
+	if (guarded)
+		folios_put_guarded(fbatch->folios, folio_batch_count(fbatch),
+				   false);
 }
 
 int filemap_check_errors(struct address_space *mapping)
@@ -995,7 +825,7 @@ void replace_page_cache_folio(struct folio *old, struct folio *new)
 	void (*free_folio)(struct folio *) = mapping->a_ops->free_folio;
 	pgoff_t offset = old->index;
 	XA_STATE(xas, &mapping->i_pages, offset);
-	unsigned long guarded;
+	bool guarded;
 
 	VM_BUG_ON_FOLIO(!folio_test_locked(old), old);
 	VM_BUG_ON_FOLIO(!folio_test_locked(new), new);
@@ -1022,11 +852,9 @@ void replace_page_cache_folio(struct folio *old, struct folio *new)
 	if (folio_test_swapbacked(new))
 		lruvec_stat_add_folio(new, NR_SHMEM);
 	xas_unlock_irq(&xas);
-	if (guarded)
-		folios_wait_unguarded(&old, 1, guarded);
 	if (free_folio)
 		free_folio(old);
-	folio_put(old);
+	folio_put_removed(old, 1, guarded, false);
 }
 EXPORT_SYMBOL_GPL(replace_page_cache_folio);
 
@@ -1820,12 +1648,10 @@ void folio_end_dropbehind(struct folio *folio)
 	 * but can happen if normal writeback just happens to find dirty folios
 	 * that were created as part of uncached writeback, and that writeback
 	 * would otherwise not need non-IRQ handling. Just skip the
-	 * invalidation in that case. Do so with interrupts or softirqs
-	 * disabled, too: the invalidation enables interrupts, and
-	 * folios_wait_unguarded() must not wait with a lock that they may take.
+	 * invalidation in that case. So do callers that have interrupts
+	 * disabled, as the invalidation enables them.
 	 */
-	if (in_task() && !irqs_disabled() && !softirq_count() &&
-	    folio_trylock(folio)) {
+	if (in_task() && !irqs_disabled() && folio_trylock(folio)) {
 		filemap_end_dropbehind(folio);
 		folio_unlock(folio);
 	}
@@ -2959,116 +2785,113 @@ static void filemap_end_dropbehind_read(struct folio *folio)
 	}
 }
 
-/* Let CPUs with this bit of AS_GUARDED guard folios of @mapping from now on. */
-static noinline void filemap_set_guarded(struct address_space *mapping, int bit)
-{
-	xa_lock_irq(&mapping->i_pages);
-	set_bit(AS_GUARDED + bit, &mapping->flags);
-	xa_unlock_irq(&mapping->i_pages);
-}
-
-/**
- * filemap_read_guarded - Read from a cached page without a reference.
- * @mapping: The file's.
- * @pos: Where to read.
- * @prev: What was read last.  Mark the folio accessed if this is in another.
- * @iter: Where to copy to.
- *
- * CPUs that read the same folio pass the cache line of its reference count
- * around.  Read up to 4 KiB, or the end of the page, under a guard instead, see
- * folio_guards.  Whatever takes more than to copy is left to the caller: a page
- * that is not cached, not uptodate, starts readahead or is not to be kept, and
- * memory of the user that is not present.
- *
- * The copy is the longest that preemption is off: not for more than 4 KiB, where
- * pages are larger, also if the file grows after the caller has seen its size.
- *
- * Return: How many bytes were copied, 0 if the caller has to read in another
- * way.
- */
-noinline size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
-				     loff_t prev, struct iov_iter *iter)
+/* Read up to @bytes at @pos, of one page, under the guard of this CPU. */
+static noinline size_t
+filemap_read_guarded(struct address_space *mapping, loff_t pos, loff_t prev,
+		     size_t bytes, struct iov_iter *iter)
 {
 	XA_STATE(xas, &mapping->i_pages, pos >> PAGE_SHIFT);
+	bool activate = false, kept = false;
 	struct folio_guard *guard;
-	bool activate = false;
 	struct folio *folio;
-	size_t bytes, copied = 0;
-	int bit, set = -1;
-	loff_t isize;
+	size_t copied = 0;
 	void *from;
 
-	/* On arm, mapping highmem takes locks, which sleep there. */
-	if (IS_ENABLED(CONFIG_PREEMPT_RT) && IS_ENABLED(CONFIG_HIGHMEM))
-		return 0;
-	/*
-	 * Each segment is a copy of its own, and may be far away.  Those that have
-	 * no ->nr_segs may be read to in either way.
-	 */
-	if (!iter_is_ubuf(iter) && iter->nr_segs > 8)
-		return 0;
-	/* To flush takes locks, and is of the whole folio. */
-	if (ARCH_IMPLEMENTS_FLUSH_DCACHE_PAGE && mapping_writably_mapped(mapping))
-		return 0;
-
+	bytes = min(bytes, PAGE_SIZE - offset_in_page(pos));
 	rcu_read_lock();
 	preempt_disable();
+	guard = this_cpu_ptr(&folio_guards);
 
 	folio = xas_load(&xas);
 	if (!folio || xa_is_value(folio) || xa_is_internal(folio))
 		goto out;
-	bit = smp_processor_id() % AS_GUARDED_BITS;
-	if (unlikely(!(mapping_guarded(mapping) & BIT(bit)))) {
-		set = bit;
-		goto out;
-	}
 
-	guard = this_cpu_ptr(&folio_guards);
-	smp_store_mb(guard->folio, folio);	/* (A), see folio_guards */
+	smp_store_mb(guard->folio, folio);	/* (A), see struct folio_guard */
 
 	if (!atomic_read_acquire(&folio->_refcount) ||
 	    xas_reload(&xas) != folio)
 		goto clear;
-	/* Its flags are of when it was there, not of who had the memory before. */
+	/* Look at its flags after that: this was another folio before. */
 	smp_acquire__after_ctrl_dep();
-	folio_guard_hold(guard, folio_file_page(folio, pos >> PAGE_SHIFT));
 
 	if (!folio_test_uptodate(folio) || folio_test_readahead(folio) ||
 	    folio_test_dropbehind(folio) || folio_contain_hwpoisoned_page(folio))
 		goto clear;
 
 	/* Not before the folio is known to be uptodate, see filemap_read(). */
-	isize = i_size_read(mapping->host);
-	if (pos >= isize)
+	if (pos + bytes > i_size_read(mapping->host))
 		goto clear;
 
-	bytes = min3(iov_iter_count(iter), SZ_4K, PAGE_SIZE - offset_in_page(pos));
 	/* copy_folio_to_iter() would go on after a short copy, and fault again. */
 	from = kmap_local_folio(folio, offset_in_folio(folio, pos));
 	pagefault_disable();
-	copied = _copy_to_iter(from, min_t(loff_t, bytes, isize - pos), iter);
+	copied = _copy_to_iter(from, bytes, iter);
 	pagefault_enable();
 	kunmap_local(from);
 
-	/* Else the caller does, who reads with a reference. */
-	if (copied && !pos_same_folio(pos, prev, folio) &&
-	    !folio_try_mark_accessed(folio))
-		activate = folio_try_get(folio);
+	if (copied && !pos_same_folio(pos, prev - 1, folio))
+		activate = folio_mark_accessed_guarded(folio);
 clear:
-	folio_guard_hold(guard, NULL);
-	/* The copy comes before this for who takes the folio away. */
+	/* The copy comes before this for code that takes the folio away. */
 	smp_store_release(&guard->folio, NULL);
+	kept = READ_ONCE(guard->kept);
 out:
 	preempt_enable();
 	rcu_read_unlock();
 
-	if (unlikely(set >= 0))
-		filemap_set_guarded(mapping, set);
+	if (unlikely(kept))
+		folio_put_kept(guard);
 	if (unlikely(activate)) {
 		folio_mark_accessed(folio);
 		folio_put(folio);
 	}
 	return copied;
+}
+
+/*
+ * CPUs that read the same folio pass the cache line of its reference count
+ * around.  Let a read of up to 4 KiB use a guard instead, see struct folio_guard,
+ * from the second one of the file on that does not go on where the file was read
+ * last, as @ra knows, if given: files that are read once, or in large pieces, stay
+ * without AS_GUARDED.  What takes more than to copy is left to the caller, as is
+ * memory of the user that is not present.  Returns how many bytes were copied.
+ */
+size_t filemap_read_small(struct kiocb *iocb, struct iov_iter *iter,
+			  const struct file_ra_state *ra)
+{
+	struct address_space *mapping = iocb->ki_filp->f_mapping;
+	loff_t prev = ra ? ra->prev_pos : iocb->ki_pos;
+	loff_t left = min_t(loff_t, iov_iter_count(iter),
+			    i_size_read(mapping->host) - iocb->ki_pos);
+	size_t copied, total = 0;
+
+	/* Mapping highmem takes locks on arm, which sleep with PREEMPT_RT. */
+	if (left <= 0 || left > SZ_4K ||
+	    (IS_ENABLED(CONFIG_PREEMPT_RT) && IS_ENABLED(CONFIG_HIGHMEM)))
+		return 0;
+	if (unlikely(!mapping_guarded(mapping))) {
+		if ((ra && iocb->ki_pos == prev) ||
+		    !test_and_set_bit(AS_READ_SMALL, &mapping->flags))
+			return 0;
+		xa_lock_irq(&mapping->i_pages);
+		set_bit(AS_GUARDED, &mapping->flags);
+		xa_unlock_irq(&mapping->i_pages);
+	}
+	/* Each segment is a copy, and may be far away.  Some have no ->nr_segs. */
+	if (!iter_is_ubuf(iter) && iter->nr_segs > 8)
+		return 0;
+	/* To flush takes locks, and is of the whole folio. */
+	if (ARCH_IMPLEMENTS_FLUSH_DCACHE_PAGE && mapping_writably_mapped(mapping))
+		return 0;
+
+	do {
+		copied = filemap_read_guarded(mapping, iocb->ki_pos, prev, left, iter);
+		left -= copied;
+		total += copied;
+		iocb->ki_pos += copied;
+		prev = iocb->ki_pos;
+	} while (copied && left && !offset_in_page(prev));
+	return total;
 }
 
 /**
@@ -3094,9 +2917,9 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 	struct folio_batch fbatch;
 	int i, error = 0;
 	bool writably_mapped;
-	bool guard = true;
 	loff_t isize, end_offset;
 	loff_t last_pos = ra->prev_pos;
+	size_t small;
 
 	if (unlikely(iocb->ki_pos < 0))
 		return -EINVAL;
@@ -3107,6 +2930,17 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 
 	iov_iter_truncate(iter, inode->i_sb->s_maxbytes - iocb->ki_pos);
 	folio_batch_init(&fbatch);
+
+	small = filemap_read_small(iocb, iter, ra);
+	if (small) {
+		last_pos = iocb->ki_pos;
+		already_read += small;
+		trace_mm_filemap_get_pages(mapping,
+					   (last_pos - small) >> PAGE_SHIFT,
+					   (last_pos - 1) >> PAGE_SHIFT);
+		if (!iov_iter_count(iter))
+			goto out;
+	}
 
 	do {
 		cond_resched();
@@ -3119,37 +2953,8 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 		if ((iocb->ki_flags & IOCB_WAITQ) && already_read)
 			iocb->ki_flags |= IOCB_NOWAIT;
 
-		isize = i_size_read(inode);
-		if (unlikely(iocb->ki_pos >= isize))
+		if (unlikely(iocb->ki_pos >= i_size_read(inode)))
 			break;
-
-		/* Preemption is off meanwhile, so not for larger pages */
-		if (guard && min_t(loff_t, iov_iter_count(iter),
-				   isize - iocb->ki_pos) <= SZ_4K) {
-			size_t copied = filemap_read_guarded(mapping,
-							     iocb->ki_pos,
-							     last_pos - 1, iter);
-
-			if (copied) {
-				pgoff_t index = iocb->ki_pos >> PAGE_SHIFT;
-
-				trace_mm_filemap_get_pages(mapping, index, index);
-				already_read += copied;
-				iocb->ki_pos += copied;
-				last_pos = iocb->ki_pos;
-				if (!iov_iter_count(iter))
-					break;
-				/* The copy may have seen a later size. */
-				isize = i_size_read(inode);
-				/*
-				 * Within a page, if there is more, memory of the
-				 * user was missing: fault it in.
-				 */
-				guard = !offset_in_page(iocb->ki_pos) &&
-					!fatal_signal_pending(current);
-				continue;
-			}
-		}
 
 		error = filemap_get_pages(iocb, iter->count, &fbatch, false);
 		if (error < 0)
@@ -3223,8 +3028,11 @@ put_folios:
 		folio_batch_init(&fbatch);
 	} while (iov_iter_count(iter) && iocb->ki_pos < isize && !error);
 
+out:
 	file_accessed(filp);
-	ra->prev_pos = last_pos;
+	/* Shares a cache line with what all readers of the open file write to. */
+	if (ra->prev_pos != last_pos)
+		ra->prev_pos = last_pos;
 	return already_read ? already_read : error;
 }
 EXPORT_SYMBOL_GPL(filemap_read);

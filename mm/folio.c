@@ -57,12 +57,42 @@ struct cpu_fbatches {
 	/* Protecting the following batches which require disabling interrupts */
 	local_lock_t lock_irq;
 	struct folio_batch lru_move_tail;
+	struct folio_batch guarded;
 };
 
 static DEFINE_PER_CPU(struct cpu_fbatches, cpu_fbatches) = {
 	.lock = INIT_LOCAL_LOCK(lock),
 	.lock_irq = INIT_LOCAL_LOCK(lock_irq),
 };
+
+DEFINE_PER_CPU_SHARED_ALIGNED(struct folio_guard, folio_guards);
+
+/* Whether a CPU reads @folio, which is frozen: that was (B), see folio_guard. */
+bool folio_guarded(const struct folio *folio)
+{
+	struct address_space *mapping = READ_ONCE(folio->mapping);
+	unsigned int cpu;
+
+	/* The reference of a removed folio that is read is not expected. */
+	if (!mapping || ((unsigned long)mapping & FOLIO_MAPPING_FLAGS) ||
+	    !mapping_guarded(mapping))
+		return false;
+
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+		if (!cpu_possible(cpu))
+			continue;
+		/* Pairs with the release that clears it. */
+		if (smp_load_acquire(&per_cpu(folio_guards, cpu).folio) == folio)
+			return true;
+	}
+	return false;
+}
+
+/* The task died while it read under a guard, if this CPU has one. */
+void folio_guard_drop(void)
+{
+	this_cpu_write(folio_guards.folio, NULL);
+}
 
 static void __page_cache_release(struct folio *folio, struct lruvec **lruvecp,
 		unsigned long *flagsp)
@@ -407,36 +437,22 @@ static bool lru_gen_clear_refs(struct folio *folio)
 
 #endif /* CONFIG_LRU_GEN */
 
-/**
- * folio_try_mark_accessed - Mark a folio accessed if that takes no reference.
- * @folio: The folio to mark.
- *
- * As folio_mark_accessed(), but for callers that may have a guard instead of a
- * reference.
- *
- * Return: false if nothing was done, since the folio has to be activated.
+/*
+ * As folio_mark_accessed(), for callers without a reference: whether there is one
+ * now, to call that with, since the folio has to be activated.
  */
-bool folio_try_mark_accessed(struct folio *folio)
+bool folio_mark_accessed_guarded(struct folio *folio)
 {
-	if (folio_test_dropbehind(folio))
-		return true;
-	if (lru_gen_enabled()) {
+	if (lru_gen_enabled())
 		lru_gen_inc_refs(folio);
-		return true;
-	}
-
-	/*
-	 * Unevictable pages are on the "LRU_UNEVICTABLE" list. But, this list
-	 * is never rotated or maintained, so marking an unevictable page
-	 * accessed has no effect.
-	 */
-	if (!folio_test_referenced(folio))
+	else if (!folio_test_referenced(folio))
 		folio_set_referenced(folio);
-	else if (!folio_test_unevictable(folio) && !folio_test_active(folio))
-		return false;
+	else if (!folio_test_unevictable(folio) && !folio_test_active(folio) &&
+		 folio_test_lru(folio))
+		return folio_try_get(folio);
 	if (folio_test_idle(folio))
 		folio_clear_idle(folio);
-	return true;
+	return false;
 }
 
 /**
@@ -454,21 +470,35 @@ bool folio_try_mark_accessed(struct folio *folio)
  */
 void folio_mark_accessed(struct folio *folio)
 {
-	if (folio_try_mark_accessed(folio))
+	if (folio_test_dropbehind(folio))
 		return;
+	if (lru_gen_enabled()) {
+		lru_gen_inc_refs(folio);
+		return;
+	}
 
-	/*
-	 * If the folio is on the LRU, queue it for activation via
-	 * cpu_fbatches.lru_activate. Otherwise, assume the folio is in a
-	 * folio_batch, mark it active and it'll be moved to the active
-	 * LRU on the next drain.
-	 */
-	if (folio_test_lru(folio))
-		folio_activate(folio);
-	else
-		__lru_cache_activate_folio(folio);
-	folio_clear_referenced(folio);
-	workingset_activation(folio);
+	if (!folio_test_referenced(folio)) {
+		folio_set_referenced(folio);
+	} else if (folio_test_unevictable(folio)) {
+		/*
+		 * Unevictable pages are on the "LRU_UNEVICTABLE" list. But,
+		 * this list is never rotated or maintained, so marking an
+		 * unevictable page accessed has no effect.
+		 */
+	} else if (!folio_test_active(folio)) {
+		/*
+		 * If the folio is on the LRU, queue it for activation via
+		 * cpu_fbatches.lru_activate. Otherwise, assume the folio is in a
+		 * folio_batch, mark it active and it'll be moved to the active
+		 * LRU on the next drain.
+		 */
+		if (folio_test_lru(folio))
+			folio_activate(folio);
+		else
+			__lru_cache_activate_folio(folio);
+		folio_clear_referenced(folio);
+		workingset_activation(folio);
+	}
 	if (folio_test_idle(folio))
 		folio_clear_idle(folio);
 }
@@ -730,6 +760,94 @@ void folio_mark_lazyfree(struct folio *folio)
 	folio_batch_add_and_move(folio, lru_lazyfree);
 }
 
+/*
+ * Put references to folios that have been removed from i_pages.  Where a CPU reads
+ * the folio, leave the reference with the guard, and take one that was left there
+ * before, which other CPUs may read.  This ends, as no more folios can be read
+ * than there are guards to leave them with.
+ */
+static void folios_put_unguarded(struct folio_batch *fbatch)
+{
+	unsigned int cpu, i;
+	bool again = folio_batch_count(fbatch);
+
+	while (again) {
+		again = false;
+		smp_mb();	/* (B), see struct folio_guard */
+		rcu_read_lock();	/* for the memmap of what others read */
+		for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+			struct folio_guard *guard = per_cpu_ptr(&folio_guards, cpu);
+			struct folio *folio;
+
+			if (!cpu_possible(cpu))
+				continue;
+			/* Pairs with the release that clears it. */
+			folio = smp_load_acquire(&guard->folio);
+			/* Those that have been removed have no mapping. */
+			if (!folio || READ_ONCE(folio->mapping))
+				continue;
+			for (i = 0; i < folio_batch_count(fbatch); i++) {
+				if (fbatch->folios[i] != folio)
+					continue;
+				fbatch->folios[i] = xchg(&guard->kept, folio);
+				if (fbatch->folios[i])
+					again = true;
+				break;
+			}
+		}
+		rcu_read_unlock();
+	}
+
+	folios_put(fbatch);
+}
+
+/*
+ * Put one reference each to folios that have been removed from i_pages, but that
+ * CPUs may still read.  Look at the guards when there is a batch of folios, or
+ * @now, or where more than a page would be held back, or what comes next compares
+ * the count.  Works with interrupts disabled.
+ */
+void folios_put_guarded(struct folio **folios, unsigned int nr, bool now)
+{
+	struct folio_batch *fbatch;
+	unsigned long flags;
+
+	now |= lru_cache_disabled() || !IS_ENABLED(CONFIG_SMP);
+	local_lock_irqsave(&cpu_fbatches.lock_irq, flags);
+	fbatch = this_cpu_ptr(&cpu_fbatches.guarded);
+	while (nr--) {
+		struct folio *folio = *folios++;
+
+		now |= folio_test_large(folio) || folio_test_hwpoison(folio);
+		if (!folio_batch_add(fbatch, folio))
+			folios_put_unguarded(fbatch);
+	}
+	if (now)
+		folios_put_unguarded(fbatch);
+	local_unlock_irqrestore(&cpu_fbatches.lock_irq, flags);
+}
+
+/* Put the reference that has been left with @guard. */
+void folio_put_kept(struct folio_guard *guard)
+{
+	struct folio *folio = xchg(&guard->kept, NULL);
+
+	if (folio)
+		folios_put_guarded(&folio, 1, true);
+}
+
+/* Put what is held back on @cpu: this one, or a dead one. */
+void folio_guarded_drain(int cpu)
+{
+	struct folio_batch *fbatch = &per_cpu(cpu_fbatches.guarded, cpu);
+	unsigned long flags;
+
+	folio_put_kept(per_cpu_ptr(&folio_guards, cpu));
+	local_lock_irqsave(&cpu_fbatches.lock_irq, flags);
+	folios_put_unguarded(fbatch);
+	local_unlock_irqrestore(&cpu_fbatches.lock_irq, flags);
+}
+
 void lru_add_drain(void)
 {
 	local_lock(&cpu_fbatches.lock);
@@ -748,6 +866,7 @@ static void lru_add_and_bh_lrus_drain(void)
 {
 	local_lock(&cpu_fbatches.lock);
 	lru_add_drain_cpu(smp_processor_id());
+	folio_guarded_drain(smp_processor_id());
 	local_unlock(&cpu_fbatches.lock);
 	invalidate_bh_lrus_cpu();
 	mlock_drain_local();
@@ -757,6 +876,7 @@ void lru_add_drain_cpu_zone(struct zone *zone)
 {
 	local_lock(&cpu_fbatches.lock);
 	lru_add_drain_cpu(smp_processor_id());
+	folio_guarded_drain(smp_processor_id());
 	drain_local_pages(zone);
 	local_unlock(&cpu_fbatches.lock);
 	mlock_drain_local();
@@ -782,6 +902,8 @@ static bool cpu_needs_drain(unsigned int cpu)
 			 folio_batch_count(&fbatches->lru_deactivate) ||
 			 folio_batch_count(&fbatches->lru_lazyfree) ||
 			 folio_batch_count(&fbatches->lru_activate) ||
+			 folio_batch_count(&fbatches->guarded) ||
+			 per_cpu(folio_guards.kept, cpu) ||
 			 need_mlock_drain(cpu)) ||
 		has_bh_in_lru(cpu, NULL);
 }

@@ -619,24 +619,68 @@ static inline void force_page_cache_readahead(struct address_space *mapping,
 	force_page_cache_ra(&ractl, nr_to_read);
 }
 
+/*
+ * A CPU can read a folio of the page cache without a reference, which all CPUs
+ * would write to, while its guard points to the folio: a hazard pointer.
+ *
+ *	read					take away
+ *
+ *	folio = entry of i_pages		freeze the folio, or
+ *	guard = folio				store something else in i_pages
+ *	full barrier (A)			full barrier (B)
+ *	if the folio is frozen, or		if a guard is the folio
+ *	   the entry is another			   let it be
+ *		do not touch it			else
+ *	else					   take it
+ *		copy
+ *	guard = NULL, with release
+ *
+ * With (A) and (B), at least one of the two sees what the other has stored.
+ * A folio may be thawed when something else is in its place.  That is a release,
+ * and the reader looks at the count, with acquire, before it looks at the entry.
+ * The acquire that finds a guard gone orders what happens to the memory then.
+ *
+ * "Let it be" means for folio_ref_freeze() to fail.  Code that has removed the
+ * folio calls folios_put_guarded(), unless the mapping had no AS_GUARDED when it
+ * did so with i_pages locked: that is set under the lock, before the first guard.
+ *
+ * A guarded folio is not freed, split or migrated, but may be removed, or frozen
+ * by code that fails then: do not use folio_get().
+ */
+struct folio_guard {
+	struct folio *folio;	/* what this CPU reads */
+	struct folio *kept;	/* what it read when its last reference was put */
+};
+
+DECLARE_PER_CPU_SHARED_ALIGNED(struct folio_guard, folio_guards);
+
+void folios_put_guarded(struct folio **folios, unsigned int nr, bool now);
+void folio_put_kept(struct folio_guard *guard);
+void folio_guarded_drain(int cpu);
+bool folio_mark_accessed_guarded(struct folio *folio);
+size_t filemap_read_small(struct kiocb *iocb, struct iov_iter *iter,
+			  const struct file_ra_state *ra);
+
+/* Put references of i_pages; @guarded: mapping_guarded() while it was locked. */
+static inline void folio_put_removed(struct folio *folio, int refs, bool guarded,
+				     bool now)
+{
+	if (refs > guarded)
+		folio_put_refs(folio, refs - guarded);
+	if (guarded)
+		folios_put_guarded(&folio, 1, now);
+}
+
 unsigned find_lock_entries(struct address_space *mapping, pgoff_t *start,
 		pgoff_t end, struct folio_batch *fbatch, pgoff_t *indices);
 unsigned find_get_entries(struct address_space *mapping, pgoff_t *start,
 		pgoff_t end, struct folio_batch *fbatch, pgoff_t *indices);
 int truncate_inode_folio(struct address_space *mapping, struct folio *folio);
-void truncate_folio_guarded(struct folio *folio, unsigned long *guarded);
-void filemap_remove_folio_guarded(struct folio *folio, unsigned long *guarded);
-void folios_wait_unguarded(struct folio **folios, unsigned int nr,
-			   unsigned long guarded);
-bool page_guard_held(const struct page *page, unsigned int order);
-long remove_mapping_guarded(struct address_space *mapping, struct folio *folio,
-			    unsigned long *guarded);
-bool folio_try_mark_accessed(struct folio *folio);
-size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
-			    loff_t prev, struct iov_iter *iter);
 bool truncate_inode_partial_folio(struct folio *folio, loff_t start,
 		loff_t end);
-long mapping_evict_folio(struct address_space *mapping, struct folio *folio);
+long mapping_evict_folio(struct address_space *mapping, struct folio *folio,
+			 bool guarded);
+long remove_mapping_guarded(struct address_space *mapping, struct folio *folio);
 unsigned long mapping_try_invalidate(struct address_space *mapping,
 		pgoff_t start, pgoff_t end, unsigned long *nr_failed);
 

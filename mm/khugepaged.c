@@ -8,7 +8,6 @@
 #include <linux/rmap.h>
 #include <linux/swap.h>
 #include <linux/mm_inline.h>
-#include <linux/folio_batch.h>
 #include <linux/kthread.h>
 #include <linux/khugepaged.h>
 #include <linux/freezer.h>
@@ -2223,24 +2222,6 @@ drop_pml:
 	i_mmap_unlock_read(mapping);
 }
 
-/* Call folios_wait_unguarded() for all folios of @list. */
-static void collapse_wait_unguarded(struct list_head *list,
-				    unsigned long guarded)
-{
-	struct folio_batch fbatch;
-	struct folio *folio;
-
-	folio_batch_init(&fbatch);
-	list_for_each_entry(folio, list, lru) {
-		if (folio_batch_add(&fbatch, folio) &&
-		    !list_is_last(&folio->lru, list))
-			continue;
-		folios_wait_unguarded(fbatch.folios, folio_batch_count(&fbatch),
-				      guarded);
-		folio_batch_reinit(&fbatch);
-	}
-}
-
 /**
  * collapse_file - collapse filemap/tmpfs/shmem pages into huge one.
  *
@@ -2277,9 +2258,9 @@ static enum scan_result collapse_file(struct mm_struct *mm, unsigned long addr,
 	LIST_HEAD(pagelist);
 	XA_STATE_ORDER(xas, &mapping->i_pages, start, HPAGE_PMD_ORDER);
 	enum scan_result result = SCAN_SUCCEED;
-	unsigned long guarded;
 	int nr_none = 0;
 	bool is_shmem = shmem_file(file);
+	bool guarded;
 
 	/*
 	 * MADV_COLLAPSE ignores shmem huge config, so do not check shmem
@@ -2660,8 +2641,6 @@ immap_locked:
 	/*
 	 * The collapse has succeeded, so free the old folios.
 	 */
-	if (guarded)
-		collapse_wait_unguarded(&pagelist, guarded);
 	list_for_each_entry_safe(folio, tmp, &pagelist, lru) {
 		list_del(&folio->lru);
 		lruvec_stat_mod_folio(folio, NR_FILE_PAGES,
@@ -2673,7 +2652,8 @@ immap_locked:
 		folio_clear_active(folio);
 		folio_clear_unevictable(folio);
 		folio_unlock(folio);
-		folio_put_refs(folio, 2 + folio_nr_pages(folio));
+		folio_put_removed(folio, 2 + folio_nr_pages(folio), guarded,
+				  false);
 	}
 
 	goto out;

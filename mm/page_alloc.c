@@ -1409,8 +1409,6 @@ static __always_inline bool __free_pages_prepare(struct page *page,
 		page->page_type = UINT_MAX;
 
 	if (is_check_pages_enabled()) {
-		VM_WARN_ON_ONCE_PAGE(IS_ENABLED(CONFIG_DEBUG_VM_PGFLAGS) &&
-				     page_guard_held(page, order), page);
 		if (free_page_is_bad(page))
 			bad++;
 		if (bad)
@@ -6490,6 +6488,7 @@ static int page_alloc_cpu_dead(unsigned int cpu)
 	struct zone *zone;
 
 	lru_add_drain_cpu(cpu);
+	folio_guarded_drain(cpu);
 	mlock_drain_remote(cpu);
 	drain_pages(cpu);
 

@@ -955,7 +955,7 @@ static void shmem_delete_from_page_cache(struct folio *folio, void *radswap)
 {
 	struct address_space *mapping = folio->mapping;
 	long nr = folio_nr_pages(folio);
-	unsigned long guarded;
+	bool guarded;
 	int error;
 
 	xa_lock_irq(&mapping->i_pages);
@@ -965,9 +965,8 @@ static void shmem_delete_from_page_cache(struct folio *folio, void *radswap)
 	mapping->nrpages -= nr;
 	shmem_update_stats(folio, -nr);
 	xa_unlock_irq(&mapping->i_pages);
-	if (guarded)
-		folios_wait_unguarded(&folio, 1, guarded);
-	folio_put_refs(folio, nr);
+	/* What comes next is to free the folio from the swap cache. */
+	folio_put_removed(folio, nr, guarded, true);
 	BUG_ON(error);
 }
 
@@ -1148,8 +1147,6 @@ static void shmem_undo_range(struct inode *inode, loff_t lstart, uoff_t lend,
 	index = start;
 	while (index < end && find_lock_entries(mapping, &index, end - 1,
 			&fbatch, indices)) {
-		unsigned long guarded = 0;
-
 		for (i = 0; i < folio_batch_count(&fbatch); i++) {
 			folio = fbatch.folios[i];
 
@@ -1161,18 +1158,10 @@ static void shmem_undo_range(struct inode *inode, loff_t lstart, uoff_t lend,
 				continue;
 			}
 
-			/* What is not uptodate is not read under a guard. */
-			if (!unfalloc)
-				truncate_folio_guarded(folio, &guarded);
-			else if (!folio_test_uptodate(folio))
+			if (!unfalloc || !folio_test_uptodate(folio))
 				truncate_inode_folio(mapping, folio);
 			folio_unlock(folio);
 		}
-		/* All folios have left, and no CPU guards a swap entry. */
-		if (guarded)
-			folios_wait_unguarded(fbatch.folios,
-					      folio_batch_count(&fbatch),
-					      guarded);
 		folio_batch_remove_exceptionals(&fbatch);
 		folio_batch_release(&fbatch);
 		cond_resched_tasks_rcu_qs();
@@ -3328,7 +3317,10 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	pgoff_t index;
 	unsigned long offset;
 	int error = 0;
-	ssize_t retval = 0;
+	ssize_t retval = filemap_read_small(iocb, to, NULL);
+
+	if (retval && !iov_iter_count(to))
+		goto out;
 
 	for (;;) {
 		struct folio *folio = NULL;
@@ -3340,22 +3332,6 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 
 		if (unlikely(iocb->ki_pos >= i_size))
 			break;
-
-		if (min_t(loff_t, to->count, i_size - iocb->ki_pos) <= SZ_4K) {
-			ret = filemap_read_guarded(mapping, iocb->ki_pos,
-						   iocb->ki_pos - 1, to);
-			if (ret) {
-				retval += ret;
-				iocb->ki_pos += ret;
-				if (!iov_iter_count(to))
-					break;
-				cond_resched();
-				/* Else memory of the user was missing: fault it in. */
-				if (!offset_in_page(iocb->ki_pos) ||
-				    iocb->ki_pos >= i_size)
-					continue;
-			}
-		}
 
 		index = iocb->ki_pos >> PAGE_SHIFT;
 		error = shmem_get_folio(inode, index, 0, &folio, SGP_READ);
@@ -3451,7 +3427,7 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		}
 		cond_resched();
 	}
-
+out:
 	file_accessed(file);
 	return retval ? retval : error;
 }

@@ -177,16 +177,6 @@ int truncate_inode_folio(struct address_space *mapping, struct folio *folio)
 	return 0;
 }
 
-/*
- * As truncate_inode_folio(), of a folio that is in the page cache; @guarded: see
- * filemap_remove_folio_guarded().
- */
-void truncate_folio_guarded(struct folio *folio, unsigned long *guarded)
-{
-	truncate_cleanup_folio(folio);
-	filemap_remove_folio_guarded(folio, guarded);
-}
-
 static int folio_split_or_unmap(struct folio *folio, struct page *split_at,
 				    unsigned long min_order)
 {
@@ -323,9 +313,20 @@ int generic_error_remove_folio(struct address_space *mapping,
 }
 EXPORT_SYMBOL(generic_error_remove_folio);
 
-/* As mapping_evict_folio(); @guarded: see remove_mapping_guarded(). */
-static long __mapping_evict_folio(struct address_space *mapping,
-				  struct folio *folio, unsigned long *guarded)
+/**
+ * mapping_evict_folio() - Remove an unused folio from the page-cache.
+ * @mapping: The mapping this folio belongs to.
+ * @folio: The folio to remove.
+ * @guarded: Remove it also if CPUs guard it.
+ *
+ * Safely remove one folio from the page cache.
+ * It only drops clean, unused folios.
+ *
+ * Context: Folio must be locked.
+ * Return: The number of pages successfully removed.
+ */
+long mapping_evict_folio(struct address_space *mapping, struct folio *folio,
+			 bool guarded)
 {
 	/* The page may have been truncated before it was locked */
 	if (!mapping)
@@ -339,23 +340,9 @@ static long __mapping_evict_folio(struct address_space *mapping,
 	if (!filemap_release_folio(folio, 0))
 		return 0;
 
-	return remove_mapping_guarded(mapping, folio, guarded);
-}
-
-/**
- * mapping_evict_folio() - Remove an unused folio from the page-cache.
- * @mapping: The mapping this folio belongs to.
- * @folio: The folio to remove.
- *
- * Safely remove one folio from the page cache.
- * It only drops clean, unused folios.
- *
- * Context: Folio must be locked.
- * Return: The number of pages successfully removed.
- */
-long mapping_evict_folio(struct address_space *mapping, struct folio *folio)
-{
-	return __mapping_evict_folio(mapping, folio, NULL);
+	if (guarded)
+		return remove_mapping_guarded(mapping, folio);
+	return remove_mapping(mapping, folio);
 }
 
 /**
@@ -563,8 +550,7 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 	folio_batch_init(&fbatch);
 	while (find_lock_entries(mapping, &index, end, &fbatch, indices)) {
 		bool xa_has_values = false;
-		unsigned long guarded = 0;
-		int nr = folio_batch_count(&fbatch), removed = 0;
+		int nr = folio_batch_count(&fbatch);
 
 		for (i = 0; i < nr; i++) {
 			struct folio *folio = fbatch.folios[i];
@@ -577,7 +563,7 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 				continue;
 			}
 
-			ret = __mapping_evict_folio(mapping, folio, &guarded);
+			ret = mapping_evict_folio(mapping, folio, true);
 			folio_unlock(folio);
 			/*
 			 * Invalidation is a hint that the folio is no longer
@@ -588,16 +574,9 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 				/* Likely in the lru cache of a remote CPU */
 				if (nr_failed)
 					(*nr_failed)++;
-			} else {
-				/* To the front: these are waited for. */
-				swap(fbatch.folios[removed], fbatch.folios[i]);
-				removed++;
 			}
 			count += ret;
 		}
-
-		if (guarded)
-			folios_wait_unguarded(fbatch.folios, removed, guarded);
 
 		if (xa_has_values)
 			clear_shadow_entries(mapping, indices[0], indices[nr-1]);
@@ -650,7 +629,7 @@ int folio_unmap_invalidate(struct address_space *mapping, struct folio *folio,
 			   gfp_t gfp)
 {
 	void (*free_folio)(struct folio *);
-	unsigned long guarded;
+	bool guarded;
 	int ret;
 
 	VM_BUG_ON_FOLIO(!folio_test_locked(folio), folio);
@@ -681,11 +660,9 @@ int folio_unmap_invalidate(struct address_space *mapping, struct folio *folio,
 	free_folio = mapping->a_ops->free_folio;
 	spin_unlock(&mapping->host->i_lock);
 
-	if (guarded)
-		folios_wait_unguarded(&folio, 1, guarded);
 	if (free_folio)
 		free_folio(folio);
-	folio_put_refs(folio, folio_nr_pages(folio));
+	folio_put_removed(folio, folio_nr_pages(folio), guarded, false);
 	return 1;
 failed:
 	xa_unlock_irq(&mapping->i_pages);

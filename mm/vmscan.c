@@ -677,16 +677,14 @@ static pageout_t pageout(struct swap_io_ctx *ctx, struct address_space *mapping,
 
 /*
  * Same as remove_mapping, but if the folio is removed from the mapping, it
- * gets returned with a refcount of 0.  With @guarded, it is removed even if it
- * is guarded, and if *@guarded gets set, folios_wait_unguarded() has to be called
- * before the folio is freed.  Its data may still be read when ->free_folio() is
- * called, which must not change them then.
+ * gets returned with a refcount of 0.  With @guarded, it is removed also if CPUs
+ * guard it, and *@guarded tells whether folios_put_guarded() has to free it.
  */
 static int __remove_mapping(struct address_space *mapping, struct folio *folio,
 			    bool reclaimed, struct mem_cgroup *target_memcg,
-			    unsigned long *guarded)
+			    bool *guarded)
 {
-	int refcount, frozen;
+	int refcount;
 	void *shadow = NULL;
 	struct swap_cluster_info *ci;
 
@@ -726,11 +724,8 @@ static int __remove_mapping(struct address_space *mapping, struct folio *folio,
 	 * and thus under the i_pages lock, then this ordering is not required.
 	 */
 	refcount = 1 + folio_nr_pages(folio);
-	if (guarded)
-		frozen = page_ref_freeze(&folio->page, refcount);
-	else
-		frozen = folio_ref_freeze(folio, refcount);
-	if (!frozen)
+	if (guarded ? !page_ref_freeze(&folio->page, refcount) :
+		      !folio_ref_freeze(folio, refcount))
 		goto cannot_free;
 	/* note: atomic_cmpxchg in page_ref_freeze provides the smp_rmb */
 	if (unlikely(folio_test_dirty(folio))) {
@@ -769,7 +764,7 @@ static int __remove_mapping(struct address_space *mapping, struct folio *folio,
 		    !mapping_exiting(mapping) && !dax_mapping(mapping))
 			shadow = workingset_eviction(folio, target_memcg);
 		if (guarded)
-			*guarded |= mapping_guarded(mapping);
+			*guarded = mapping_guarded(mapping);
 		__filemap_remove_folio(folio, shadow);
 		xa_unlock_irq(&mapping->i_pages);
 		if (mapping_shrinkable(mapping))
@@ -806,18 +801,7 @@ cannot_free:
  */
 long remove_mapping(struct address_space *mapping, struct folio *folio)
 {
-	return remove_mapping_guarded(mapping, folio, NULL);
-}
-
-/*
- * As remove_mapping().  With @guarded, the folio is removed even if it is
- * guarded, and if *@guarded gets set, folios_wait_unguarded() has to be called
- * before the caller drops its reference.
- */
-long remove_mapping_guarded(struct address_space *mapping, struct folio *folio,
-			    unsigned long *guarded)
-{
-	if (__remove_mapping(mapping, folio, false, NULL, guarded)) {
+	if (__remove_mapping(mapping, folio, false, NULL, NULL)) {
 		/*
 		 * Unfreezing the refcount with 1 effectively
 		 * drops the pagecache ref for us without requiring another
@@ -827,6 +811,19 @@ long remove_mapping_guarded(struct address_space *mapping, struct folio *folio,
 		return folio_nr_pages(folio);
 	}
 	return 0;
+}
+
+/* As remove_mapping(), but a folio is removed also if CPUs guard it. */
+long remove_mapping_guarded(struct address_space *mapping, struct folio *folio)
+{
+	bool guarded = false;
+
+	if (!__remove_mapping(mapping, folio, false, NULL, &guarded))
+		return 0;
+	folio_ref_unfreeze(folio, 1 + guarded);
+	if (guarded)
+		folios_put_guarded(&folio, 1, false);
+	return folio_nr_pages(folio);
 }
 
 /**
@@ -1072,20 +1069,6 @@ static bool may_enter_fs(struct folio *folio, gfp_t gfp_mask)
 	return false;
 }
 
-/* Free frozen folios, of which CPUs may guard some if *@guarded. */
-static void free_reclaimed_folios(struct folio_batch *fbatch,
-				  unsigned long *guarded)
-{
-	if (*guarded)
-		folios_wait_unguarded(fbatch->folios, folio_batch_count(fbatch),
-				      *guarded);
-	*guarded = 0;
-
-	mem_cgroup_uncharge_folios(fbatch);
-	try_to_unmap_flush();
-	free_unref_folios(fbatch);
-}
-
 /*
  * shrink_folio_list() returns the number of reclaimed pages
  */
@@ -1097,9 +1080,10 @@ static unsigned int shrink_folio_list(struct list_head *folio_list,
 	struct folio_batch free_folios;
 	LIST_HEAD(ret_folios);
 	LIST_HEAD(demote_folios);
+	LIST_HEAD(guarded_folios);
+	struct folio *folio, *next;
 	unsigned int nr_reclaimed = 0, nr_demoted = 0;
 	unsigned int pgactivate = 0;
-	unsigned long guarded = 0;
 	bool do_demote_pass;
 	struct swap_io_ctx ctx = {};
 
@@ -1111,9 +1095,8 @@ static unsigned int shrink_folio_list(struct list_head *folio_list,
 retry:
 	while (!list_empty(folio_list)) {
 		struct address_space *mapping;
-		struct folio *folio;
 		enum folio_references references = FOLIOREF_RECLAIM;
-		bool dirty, writeback;
+		bool dirty, writeback, guarded = false;
 		unsigned int nr_pages;
 
 		cond_resched();
@@ -1541,8 +1524,15 @@ free_it:
 		nr_reclaimed += nr_pages;
 
 		folio_unqueue_deferred_split(folio);
-		if (folio_batch_add(&free_folios, folio) == 0)
-			free_reclaimed_folios(&free_folios, &guarded);
+		if (guarded) {
+			list_add(&folio->lru, &guarded_folios);
+			continue;
+		}
+		if (folio_batch_add(&free_folios, folio) == 0) {
+			mem_cgroup_uncharge_folios(&free_folios);
+			try_to_unmap_flush();
+			free_unref_folios(&free_folios);
+		}
 		continue;
 
 activate_locked_split:
@@ -1608,7 +1598,16 @@ keep:
 
 	pgactivate = stat->nr_activate[0] + stat->nr_activate[1];
 
-	free_reclaimed_folios(&free_folios, &guarded);
+	mem_cgroup_uncharge_folios(&free_folios);
+	try_to_unmap_flush();
+	free_unref_folios(&free_folios);
+
+	/* After try_to_unmap_flush(), as those above. */
+	list_for_each_entry_safe(folio, next, &guarded_folios, lru) {
+		list_del(&folio->lru);
+		folio_ref_unfreeze(folio, 1);
+		folios_put_guarded(&folio, 1, list_empty(&guarded_folios));
+	}
 
 	list_splice(&ret_folios, folio_list);
 	count_vm_events(PGACTIVATE, pgactivate);

@@ -302,27 +302,21 @@ static inline void page_ref_unfreeze(struct page *page, int count)
 }
 
 bool folio_guarded(const struct folio *folio);
+void folio_guard_drop(void);
 
-/**
- * folio_ref_freeze - Set the reference count of a folio to 0.
- * @folio: The folio.
- * @count: The references that there have to be.
- *
- * Nobody can get a reference to a frozen folio.  A CPU that reads the folio
- * under a guard is as good as one with a reference, so the folio is not frozen
- * then, either.  A CPU that comes later sees that the folio is frozen.
- *
- * Context: Who freezes a folio of the page cache has it locked.
- * Return: Whether the folio was frozen.
+/*
+ * Set the reference count of a folio from @count to 0, unless a CPU reads the
+ * folio under a guard, which is as good as a reference.  A folio of the page
+ * cache has to be locked.  Not for modules: folio_guarded() is not exported.
  */
-static inline bool folio_ref_freeze(struct folio *folio, int count)
+static inline int folio_ref_freeze(struct folio *folio, int count)
 {
 	if (!page_ref_freeze(&folio->page, count))
-		return false;
+		return 0;
 	if (likely(!folio_guarded(folio)))
-		return true;
+		return 1;
 	page_ref_unfreeze(&folio->page, count);
-	return false;
+	return 0;
 }
 
 static inline void folio_ref_unfreeze(struct folio *folio, int count)

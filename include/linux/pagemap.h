@@ -210,18 +210,12 @@ enum mapping_flags {
 	AS_WRITEBACK_MAY_DEADLOCK_ON_RECLAIM = 9,
 	AS_KERNEL_FILE = 10,	/* mapping for a fake kernel file that shouldn't
 				   account usage to user cgroups */
+	AS_READ_SMALL = 11,	/* had a small read, see filemap_read_small() */
+	AS_GUARDED = 12,	/* CPUs may guard folios, see struct folio_guard */
 	/* Bits 16-25 are used for FOLIO_ORDER */
 	AS_FOLIO_ORDER_BITS = 5,
 	AS_FOLIO_ORDER_MIN = 16,
 	AS_FOLIO_ORDER_MAX = AS_FOLIO_ORDER_MIN + AS_FOLIO_ORDER_BITS,
-	/* Which CPUs may guard folios, each bit for some, see folio_guards */
-#if BITS_PER_LONG == 64
-	AS_GUARDED = 32,
-	AS_GUARDED_BITS = 32,
-#else
-	AS_GUARDED = 11,
-	AS_GUARDED_BITS = 1,
-#endif
 };
 
 #define AS_FOLIO_ORDER_BITS_MASK ((1u << AS_FOLIO_ORDER_BITS) - 1)
@@ -327,11 +321,9 @@ static inline void mapping_clear_stable_writes(struct address_space *mapping)
 	clear_bit(AS_STABLE_WRITES, &mapping->flags);
 }
 
-/* Which bits of AS_GUARDED are set, from bit 0 on. */
-static inline unsigned long mapping_guarded(const struct address_space *mapping)
+static inline bool mapping_guarded(const struct address_space *mapping)
 {
-	return (READ_ONCE(mapping->flags) >> AS_GUARDED) &
-		GENMASK(AS_GUARDED_BITS - 1, 0);
+	return test_bit(AS_GUARDED, &mapping->flags);
 }
 
 static inline void mapping_set_inaccessible(struct address_space *mapping)
@@ -427,8 +419,8 @@ static inline size_t mapping_max_folio_size_supported(void)
  * something the core cannot know).
  * Do not tune it based on, eg, i_size.
  *
- * Context: This should not be called while the inode is active, since the
- * page cache may have folios of other orders then.
+ * Context: This should not be called while the inode is active as it
+ * is non-atomic.
  */
 static inline void mapping_set_folio_order_range(struct address_space *mapping,
 						 unsigned int min,
@@ -465,8 +457,8 @@ static inline void mapping_set_folio_min_order(struct address_space *mapping,
  * indicate that the VFS can use large folios to cache the contents of
  * the file.
  *
- * Context: This should not be called while the inode is active, since the
- * page cache may have folios of other orders then.
+ * Context: This should not be called while the inode is active as it
+ * is non-atomic.
  */
 static inline void mapping_set_large_folios(struct address_space *mapping)
 {

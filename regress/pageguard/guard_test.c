@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -266,12 +268,16 @@ static void read_guarded(struct __test_metadata *_metadata, int fd)
 		ASSERT_LT(served, knob("served"));
 }
 
-/* lru_add_drain_all(): pages that are mapped stay, whatever is advised. */
+/*
+ * lru_add_drain_all(): pages that are mapped stay, whatever is advised. What is dropped of
+ * the program after that is held back until the second time.
+ */
 static void drain(struct __test_metadata *_metadata)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
 	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED));
 	ASSERT_EQ(0, posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED));
 	close(fd);
 }
@@ -303,6 +309,53 @@ TEST(held)
 	EXPECT_EQ(40 - 31, knob("held"));
 	drain(_metadata);
 	EXPECT_EQ(0, knob("held"));
+}
+
+static int shared_fd;
+static int stop;
+static unsigned long seen;
+
+static void *read_page(void *unused)
+{
+	unsigned long word;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		if (pread(shared_fd, &word, sizeof(word), 0) == sizeof(word) && word)
+			__atomic_fetch_or(&seen, word, __ATOMIC_RELAXED);
+	return unused;
+}
+
+FIXTURE(removed) { };
+FIXTURE_SETUP(removed) { }
+FIXTURE_TEARDOWN(removed) { }
+
+/* A page that several CPUs read when it is removed is freed after the last of them. */
+TEST_F_TIMEOUT(removed, shared, 120)
+{
+	const unsigned long data = 0x4141414141414141;
+	pthread_t threads[3];
+	time_t end = time(NULL) + (knob("served") < 0 ? 2 : 90);
+	static char pages[31 * 4096];	/* a batch, so that each truncation looks at the guards */
+	int i, nr = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+
+	if (nr < 2)
+		SKIP(return, "needs three CPUs");
+	nr = nr > 3 ? 3 : nr;
+	memset(pages, 0x41, sizeof(pages));
+	shared_fd = memfd_create("guard", MFD_CLOEXEC);
+	ASSERT_GE(shared_fd, 0);
+	for (i = 0; i < nr; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, read_page, NULL));
+	for (i = 0; time(NULL) < end && !(__atomic_load_n(&seen, __ATOMIC_RELAXED) & ~data); i++) {
+		ASSERT_EQ((ssize_t)sizeof(pages), pwrite(shared_fd, pages, sizeof(pages), 0));
+		ASSERT_EQ(0, ftruncate(shared_fd, 0));
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	while (nr--)
+		ASSERT_EQ(0, pthread_join(threads[nr], NULL));
+	EXPECT_EQ(data, seen) {
+		TH_LOG("after %d truncations", i);
+	}
 }
 
 /* memory_failure() finds no reference but its own to a page that was read under a guard. */

@@ -228,7 +228,7 @@ void __filemap_remove_folio(struct folio *folio, void *shadow)
 }
 
 static void filemap_free_folio(const struct address_space *mapping,
-		struct folio *folio, bool guarded)
+		struct folio *folio)
 {
 	void (*free_folio)(struct folio *);
 
@@ -236,9 +236,7 @@ static void filemap_free_folio(const struct address_space *mapping,
 	if (free_folio)
 		free_folio(folio);
 
-	/* One is put later. */
-	if (!guarded || folio_test_large(folio))
-		folio_put_refs(folio, folio_nr_pages(folio) - guarded);
+	folio_put_refs(folio, folio_nr_pages(folio));
 }
 
 /**
@@ -264,9 +262,11 @@ void filemap_remove_folio(struct folio *folio)
 		inode_lru_list_add(mapping->host);
 	spin_unlock(&mapping->host->i_lock);
 
-	filemap_free_folio(mapping, folio, guarded);
 	if (guarded)
-		folios_put_guarded(&folio, 1, false);
+		folio_get(folio);
+	filemap_free_folio(mapping, folio);
+	if (guarded)
+		folio_put_guarded(folio, false);
 }
 
 /*
@@ -323,10 +323,10 @@ static void page_cache_delete_batch(struct address_space *mapping,
 	mapping->nrpages -= total_pages;
 }
 
+/* The references of the caller have to be put by folio_batch_put_removed(). */
 void delete_from_page_cache_batch(struct address_space *mapping,
 				  struct folio_batch *fbatch)
 {
-	bool guarded;
 	int i;
 
 	if (!folio_batch_count(fbatch))
@@ -334,7 +334,6 @@ void delete_from_page_cache_batch(struct address_space *mapping,
 
 	spin_lock(&mapping->host->i_lock);
 	xa_lock_irq(&mapping->i_pages);
-	guarded = mapping_guarded(mapping);
 	for (i = 0; i < folio_batch_count(fbatch); i++) {
 		struct folio *folio = fbatch->folios[i];
 
@@ -348,10 +347,7 @@ void delete_from_page_cache_batch(struct address_space *mapping,
 	spin_unlock(&mapping->host->i_lock);
 
 	for (i = 0; i < folio_batch_count(fbatch); i++)
-		filemap_free_folio(mapping, fbatch->folios[i], guarded);
-	if (guarded)
-		folios_put_guarded(fbatch->folios, folio_batch_count(fbatch),
-				   false);
+		filemap_free_folio(mapping, fbatch->folios[i]);
 }
 
 int filemap_check_errors(struct address_space *mapping)
@@ -2786,9 +2782,8 @@ static void filemap_end_dropbehind_read(struct folio *folio)
 }
 
 /* Read up to @bytes at @pos, of one page, under the guard of this CPU. */
-static noinline size_t
-filemap_read_guarded(struct address_space *mapping, loff_t pos, loff_t prev,
-		     size_t bytes, struct iov_iter *iter)
+static size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
+				   loff_t prev, size_t bytes, struct iov_iter *iter)
 {
 	XA_STATE(xas, &mapping->i_pages, pos >> PAGE_SHIFT);
 	bool activate = false, kept = false;
@@ -2850,33 +2845,17 @@ out:
 
 /*
  * CPUs that read the same folio pass the cache line of its reference count
- * around.  Let a read of up to 4 KiB use a guard instead, see struct folio_guard,
- * from the second one of the file on that does not go on where the file was read
- * last, as @ra knows, if given: files that are read once, or in large pieces, stay
- * without AS_GUARDED.  What takes more than to copy is left to the caller, as is
- * memory of the user that is not present.  Returns how many bytes were copied.
+ * around.  Read @left bytes, 4 KiB at most, under a guard instead, see struct
+ * folio_guard.  What takes more than to copy is left to the caller, as is memory of
+ * the user that is not present.  A folio is marked accessed unless it has the byte
+ * before @prev.  Returns how many bytes were copied.
  */
-size_t filemap_read_small(struct kiocb *iocb, struct iov_iter *iter,
-			  const struct file_ra_state *ra)
+noinline size_t filemap_read_small(struct kiocb *iocb, struct iov_iter *iter,
+				   size_t left, loff_t prev)
 {
 	struct address_space *mapping = iocb->ki_filp->f_mapping;
-	loff_t prev = ra ? ra->prev_pos : iocb->ki_pos;
-	loff_t left = min_t(loff_t, iov_iter_count(iter),
-			    i_size_read(mapping->host) - iocb->ki_pos);
 	size_t copied, total = 0;
 
-	/* Mapping highmem takes locks on arm, which sleep with PREEMPT_RT. */
-	if (left <= 0 || left > SZ_4K ||
-	    (IS_ENABLED(CONFIG_PREEMPT_RT) && IS_ENABLED(CONFIG_HIGHMEM)))
-		return 0;
-	if (unlikely(!mapping_guarded(mapping))) {
-		if ((ra && iocb->ki_pos == prev) ||
-		    !test_and_set_bit(AS_READ_SMALL, &mapping->flags))
-			return 0;
-		xa_lock_irq(&mapping->i_pages);
-		set_bit(AS_GUARDED, &mapping->flags);
-		xa_unlock_irq(&mapping->i_pages);
-	}
 	/* Each segment is a copy, and may be far away.  Some have no ->nr_segs. */
 	if (!iter_is_ubuf(iter) && iter->nr_segs > 8)
 		return 0;
@@ -2892,6 +2871,18 @@ size_t filemap_read_small(struct kiocb *iocb, struct iov_iter *iter,
 		prev = iocb->ki_pos;
 	} while (copied && left && !offset_in_page(prev));
 	return total;
+}
+
+/* Let CPUs guard folios: code that removes them sees that.  Whether they may. */
+bool __mapping_set_guarded(struct address_space *mapping)
+{
+	/* Mapping highmem takes locks on arm, which sleep with PREEMPT_RT. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) && IS_ENABLED(CONFIG_HIGHMEM))
+		return false;
+	xa_lock_irq(&mapping->i_pages);
+	set_bit(AS_GUARDED, &mapping->flags);
+	xa_unlock_irq(&mapping->i_pages);
+	return true;
 }
 
 /**
@@ -2917,9 +2908,8 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 	struct folio_batch fbatch;
 	int i, error = 0;
 	bool writably_mapped;
-	loff_t isize, end_offset;
+	loff_t isize, end_offset, left;
 	loff_t last_pos = ra->prev_pos;
-	size_t small;
 
 	if (unlikely(iocb->ki_pos < 0))
 		return -EINVAL;
@@ -2930,17 +2920,6 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 
 	iov_iter_truncate(iter, inode->i_sb->s_maxbytes - iocb->ki_pos);
 	folio_batch_init(&fbatch);
-
-	small = filemap_read_small(iocb, iter, ra);
-	if (small) {
-		last_pos = iocb->ki_pos;
-		already_read += small;
-		trace_mm_filemap_get_pages(mapping,
-					   (last_pos - small) >> PAGE_SHIFT,
-					   (last_pos - 1) >> PAGE_SHIFT);
-		if (!iov_iter_count(iter))
-			goto out;
-	}
 
 	do {
 		cond_resched();
@@ -2953,8 +2932,30 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 		if ((iocb->ki_flags & IOCB_WAITQ) && already_read)
 			iocb->ki_flags |= IOCB_NOWAIT;
 
-		if (unlikely(iocb->ki_pos >= i_size_read(inode)))
+		isize = i_size_read(inode);
+		if (unlikely(iocb->ki_pos >= isize))
 			break;
+
+		/*
+		 * More small reads may come after one that is not the first of
+		 * the open file, and not where the one before ended.
+		 */
+		left = min_t(loff_t, isize - iocb->ki_pos, iter->count);
+		if ((mapping_guarded(mapping) ||
+		     (last_pos >= 0 && iocb->ki_pos != last_pos)) &&
+		    left <= SZ_4K && mapping_set_guarded(mapping)) {
+			size_t small = filemap_read_small(iocb, iter, left, last_pos);
+
+			if (small) {
+				last_pos = iocb->ki_pos;
+				already_read += small;
+				trace_mm_filemap_get_pages(mapping,
+						(last_pos - small) >> PAGE_SHIFT,
+						(last_pos - 1) >> PAGE_SHIFT);
+				if (small == left)
+					break;
+			}
+		}
 
 		error = filemap_get_pages(iocb, iter->count, &fbatch, false);
 		if (error < 0)
@@ -3028,7 +3029,6 @@ put_folios:
 		folio_batch_init(&fbatch);
 	} while (iov_iter_count(iter) && iocb->ki_pos < isize && !error);
 
-out:
 	file_accessed(filp);
 	/* Shares a cache line with what all readers of the open file write to. */
 	if (ra->prev_pos != last_pos)

@@ -761,12 +761,12 @@ void folio_mark_lazyfree(struct folio *folio)
 }
 
 /*
- * Put references to folios that have been removed from i_pages.  Where a CPU reads
- * the folio, leave the reference with the guard, and take one that was left there
- * before, which other CPUs may read.  This ends, as no more folios can be read
- * than there are guards to leave them with.
+ * Before references to folios that have been removed from i_pages are put: where a
+ * CPU reads the folio, leave the reference with the guard, and take one that was
+ * left there before, which other CPUs may read.  This ends, as no more folios can
+ * be read than there are guards to leave them with.
  */
-static void folios_put_unguarded(struct folio_batch *fbatch)
+static void folios_leave_guarded(struct folio_batch *fbatch)
 {
 	unsigned int cpu, i;
 	bool again = folio_batch_count(fbatch);
@@ -797,34 +797,52 @@ static void folios_put_unguarded(struct folio_batch *fbatch)
 		}
 		rcu_read_unlock();
 	}
-
-	folios_put(fbatch);
 }
 
 /*
- * Put one reference each to folios that have been removed from i_pages, but that
- * CPUs may still read.  Look at the guards when there is a batch of folios, or
- * @now, or where more than a page would be held back, or what comes next compares
- * the count.  Works with interrupts disabled.
+ * Put a reference to a folio that has been removed from i_pages, but that CPUs may
+ * still read.  Look at the guards when there is a batch of folios, or @now, or where
+ * more than a page would be held back, or what comes next compares the count.
+ * Works with interrupts disabled.
  */
-void folios_put_guarded(struct folio **folios, unsigned int nr, bool now)
+void folio_put_guarded(struct folio *folio, bool now)
 {
 	struct folio_batch *fbatch;
 	unsigned long flags;
 
-	now |= lru_cache_disabled() || !IS_ENABLED(CONFIG_SMP);
+	now |= folio_test_large(folio) || folio_test_hwpoison(folio) ||
+	       lru_cache_disabled() || !IS_ENABLED(CONFIG_SMP);
 	local_lock_irqsave(&cpu_fbatches.lock_irq, flags);
 	fbatch = this_cpu_ptr(&cpu_fbatches.guarded);
-	while (nr--) {
-		struct folio *folio = *folios++;
-
-		now |= folio_test_large(folio) || folio_test_hwpoison(folio);
-		if (!folio_batch_add(fbatch, folio))
-			folios_put_unguarded(fbatch);
+	if (!folio_batch_add(fbatch, folio) || now) {
+		folios_leave_guarded(fbatch);
+		folios_put(fbatch);
 	}
-	if (now)
-		folios_put_unguarded(fbatch);
 	local_unlock_irqrestore(&cpu_fbatches.lock_irq, flags);
+}
+
+/*
+ * folio_batch_release() for folios of @mapping, some of which have been removed.
+ * For many of them, look at the guards at once.
+ */
+void folio_batch_put_removed(struct folio_batch *fbatch,
+		struct address_space *mapping)
+{
+	unsigned int i, nr = folio_batch_count(fbatch);
+
+	if (!mapping_guarded(mapping)) {
+		nr = 0;
+	} else if (nr >= FOLIO_BATCH_SIZE / 2) {
+		folios_leave_guarded(fbatch);
+		nr = 0;
+	}
+	for (i = 0; i < nr; i++) {
+		if (fbatch->folios[i]->mapping)
+			continue;
+		folio_put_guarded(fbatch->folios[i], false);
+		fbatch->folios[i] = NULL;
+	}
+	folio_batch_release(fbatch);
 }
 
 /* Put the reference that has been left with @guard. */
@@ -833,7 +851,7 @@ void folio_put_kept(struct folio_guard *guard)
 	struct folio *folio = xchg(&guard->kept, NULL);
 
 	if (folio)
-		folios_put_guarded(&folio, 1, true);
+		folio_put_guarded(folio, true);
 }
 
 /* Put what is held back on @cpu: this one, or a dead one. */
@@ -844,7 +862,8 @@ void folio_guarded_drain(int cpu)
 
 	folio_put_kept(per_cpu_ptr(&folio_guards, cpu));
 	local_lock_irqsave(&cpu_fbatches.lock_irq, flags);
-	folios_put_unguarded(fbatch);
+	folios_leave_guarded(fbatch);
+	folios_put(fbatch);
 	local_unlock_irqrestore(&cpu_fbatches.lock_irq, flags);
 }
 

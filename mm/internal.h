@@ -641,8 +641,9 @@ static inline void force_page_cache_readahead(struct address_space *mapping,
  * The acquire that finds a guard gone orders what happens to the memory then.
  *
  * "Let it be" means for folio_ref_freeze() to fail.  Code that has removed the
- * folio calls folios_put_guarded(), unless the mapping had no AS_GUARDED when it
- * did so with i_pages locked: that is set under the lock, before the first guard.
+ * folio puts its last reference with folio_put_guarded(), or with others with
+ * folio_batch_put_removed(), unless the mapping has no AS_GUARDED: that is set with
+ * i_pages locked, before the first guard, and stays.
  *
  * A guarded folio is not freed, split or migrated, but may be removed, or frozen
  * by code that fails then: do not use folio_get().
@@ -654,12 +655,20 @@ struct folio_guard {
 
 DECLARE_PER_CPU_SHARED_ALIGNED(struct folio_guard, folio_guards);
 
-void folios_put_guarded(struct folio **folios, unsigned int nr, bool now);
+void folio_put_guarded(struct folio *folio, bool now);
+void folio_batch_put_removed(struct folio_batch *fbatch,
+		struct address_space *mapping);
 void folio_put_kept(struct folio_guard *guard);
 void folio_guarded_drain(int cpu);
 bool folio_mark_accessed_guarded(struct folio *folio);
 size_t filemap_read_small(struct kiocb *iocb, struct iov_iter *iter,
-			  const struct file_ra_state *ra);
+			  size_t left, loff_t prev);
+bool __mapping_set_guarded(struct address_space *mapping);
+
+static inline bool mapping_set_guarded(struct address_space *mapping)
+{
+	return mapping_guarded(mapping) || __mapping_set_guarded(mapping);
+}
 
 /* Put references of i_pages; @guarded: mapping_guarded() while it was locked. */
 static inline void folio_put_removed(struct folio *folio, int refs, bool guarded,
@@ -668,18 +677,19 @@ static inline void folio_put_removed(struct folio *folio, int refs, bool guarded
 	if (refs > guarded)
 		folio_put_refs(folio, refs - guarded);
 	if (guarded)
-		folios_put_guarded(&folio, 1, now);
+		folio_put_guarded(folio, now);
 }
 
 unsigned find_lock_entries(struct address_space *mapping, pgoff_t *start,
 		pgoff_t end, struct folio_batch *fbatch, pgoff_t *indices);
 unsigned find_get_entries(struct address_space *mapping, pgoff_t *start,
 		pgoff_t end, struct folio_batch *fbatch, pgoff_t *indices);
+void truncate_folio_batch(struct address_space *mapping,
+		struct folio_batch *fbatch);
 int truncate_inode_folio(struct address_space *mapping, struct folio *folio);
 bool truncate_inode_partial_folio(struct folio *folio, loff_t start,
 		loff_t end);
-long mapping_evict_folio(struct address_space *mapping, struct folio *folio,
-			 bool guarded);
+long mapping_evict_folio(struct address_space *mapping, struct folio *folio);
 long remove_mapping_guarded(struct address_space *mapping, struct folio *folio);
 unsigned long mapping_try_invalidate(struct address_space *mapping,
 		pgoff_t start, pgoff_t end, unsigned long *nr_failed);

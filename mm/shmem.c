@@ -1158,12 +1158,17 @@ static void shmem_undo_range(struct inode *inode, loff_t lstart, uoff_t lend,
 				continue;
 			}
 
-			if (!unfalloc || !folio_test_uptodate(folio))
+			if (!unfalloc)
+				continue;
+			if (!folio_test_uptodate(folio))
 				truncate_inode_folio(mapping, folio);
 			folio_unlock(folio);
 		}
 		folio_batch_remove_exceptionals(&fbatch);
-		folio_batch_release(&fbatch);
+		if (unfalloc)
+			folio_batch_release(&fbatch);
+		else
+			truncate_folio_batch(mapping, &fbatch);
 		cond_resched_tasks_rcu_qs();
 	}
 
@@ -3317,10 +3322,7 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	pgoff_t index;
 	unsigned long offset;
 	int error = 0;
-	ssize_t retval = filemap_read_small(iocb, to, NULL);
-
-	if (retval && !iov_iter_count(to))
-		goto out;
+	ssize_t retval = 0;
 
 	for (;;) {
 		struct folio *folio = NULL;
@@ -3332,6 +3334,21 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 
 		if (unlikely(iocb->ki_pos >= i_size))
 			break;
+
+		if (!retval) {
+			loff_t left = min_t(loff_t, i_size - iocb->ki_pos, to->count);
+
+			/* More small reads may come after the second one. */
+			if (file->f_ra.prev_pos < 0 && !mapping_guarded(mapping)) {
+				file->f_ra.prev_pos = iocb->ki_pos;
+			} else if (left <= SZ_4K && mapping_set_guarded(mapping)) {
+				/* Mark folios accessed whose beginning is read. */
+				retval = filemap_read_small(iocb, to, left,
+							    iocb->ki_pos);
+				if (retval == left)
+					break;
+			}
+		}
 
 		index = iocb->ki_pos >> PAGE_SHIFT;
 		error = shmem_get_folio(inode, index, 0, &folio, SGP_READ);
@@ -3427,7 +3444,7 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		}
 		cond_resched();
 	}
-out:
+
 	file_accessed(file);
 	return retval ? retval : error;
 }

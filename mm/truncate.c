@@ -167,6 +167,20 @@ static void truncate_cleanup_folio(struct folio *folio)
 	folio_cancel_dirty(folio);
 }
 
+/* Take locked folios out of @mapping, and put them. */
+void truncate_folio_batch(struct address_space *mapping,
+		struct folio_batch *fbatch)
+{
+	int i;
+
+	for (i = 0; i < folio_batch_count(fbatch); i++)
+		truncate_cleanup_folio(fbatch->folios[i]);
+	delete_from_page_cache_batch(mapping, fbatch);
+	for (i = 0; i < folio_batch_count(fbatch); i++)
+		folio_unlock(fbatch->folios[i]);
+	folio_batch_put_removed(fbatch, mapping);
+}
+
 int truncate_inode_folio(struct address_space *mapping, struct folio *folio)
 {
 	if (folio->mapping != mapping)
@@ -313,11 +327,24 @@ int generic_error_remove_folio(struct address_space *mapping,
 }
 EXPORT_SYMBOL(generic_error_remove_folio);
 
+static bool folio_may_evict(struct address_space *mapping, struct folio *folio)
+{
+	/* The page may have been truncated before it was locked */
+	if (!mapping)
+		return false;
+	if (folio_test_dirty(folio) || folio_test_writeback(folio))
+		return false;
+	/* The refcount will be elevated if any page in the folio is mapped */
+	if (folio_ref_count(folio) >
+			folio_nr_pages(folio) + folio_has_private(folio) + 1)
+		return false;
+	return filemap_release_folio(folio, 0);
+}
+
 /**
  * mapping_evict_folio() - Remove an unused folio from the page-cache.
  * @mapping: The mapping this folio belongs to.
  * @folio: The folio to remove.
- * @guarded: Remove it also if CPUs guard it.
  *
  * Safely remove one folio from the page cache.
  * It only drops clean, unused folios.
@@ -325,24 +352,9 @@ EXPORT_SYMBOL(generic_error_remove_folio);
  * Context: Folio must be locked.
  * Return: The number of pages successfully removed.
  */
-long mapping_evict_folio(struct address_space *mapping, struct folio *folio,
-			 bool guarded)
+long mapping_evict_folio(struct address_space *mapping, struct folio *folio)
 {
-	/* The page may have been truncated before it was locked */
-	if (!mapping)
-		return 0;
-	if (folio_test_dirty(folio) || folio_test_writeback(folio))
-		return 0;
-	/* The refcount will be elevated if any page in the folio is mapped */
-	if (folio_ref_count(folio) >
-			folio_nr_pages(folio) + folio_has_private(folio) + 1)
-		return 0;
-	if (!filemap_release_folio(folio, 0))
-		return 0;
-
-	if (guarded)
-		return remove_mapping_guarded(mapping, folio);
-	return remove_mapping(mapping, folio);
+	return folio_may_evict(mapping, folio) ? remove_mapping(mapping, folio) : 0;
 }
 
 /**
@@ -406,12 +418,7 @@ void truncate_inode_pages_range(struct address_space *mapping,
 	while (index < end && find_lock_entries(mapping, &index, end - 1,
 			&fbatch, indices)) {
 		truncate_folio_batch_exceptionals(mapping, &fbatch, indices);
-		for (i = 0; i < folio_batch_count(&fbatch); i++)
-			truncate_cleanup_folio(fbatch.folios[i]);
-		delete_from_page_cache_batch(mapping, &fbatch);
-		for (i = 0; i < folio_batch_count(&fbatch); i++)
-			folio_unlock(fbatch.folios[i]);
-		folio_batch_release(&fbatch);
+		truncate_folio_batch(mapping, &fbatch);
 		cond_resched();
 	}
 
@@ -563,7 +570,8 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 				continue;
 			}
 
-			ret = mapping_evict_folio(mapping, folio, true);
+			ret = folio_may_evict(mapping, folio) ?
+				remove_mapping_guarded(mapping, folio) : 0;
 			folio_unlock(folio);
 			/*
 			 * Invalidation is a hint that the folio is no longer
@@ -582,7 +590,7 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 			clear_shadow_entries(mapping, indices[0], indices[nr-1]);
 
 		folio_batch_remove_exceptionals(&fbatch);
-		folio_batch_release(&fbatch);
+		folio_batch_put_removed(&fbatch, mapping);
 		cond_resched();
 	}
 	return count;

@@ -678,11 +678,11 @@ static pageout_t pageout(struct swap_io_ctx *ctx, struct address_space *mapping,
 /*
  * Same as remove_mapping, but if the folio is removed from the mapping, it
  * gets returned with a refcount of 0.  With @guarded, it is removed also if CPUs
- * guard it, and *@guarded tells whether folios_put_guarded() has to free it.
+ * guard it, and 2 is returned if they may, which is only looked at if @reclaimed.
  */
 static int __remove_mapping(struct address_space *mapping, struct folio *folio,
 			    bool reclaimed, struct mem_cgroup *target_memcg,
-			    bool *guarded)
+			    bool guarded)
 {
 	int refcount;
 	void *shadow = NULL;
@@ -724,11 +724,11 @@ static int __remove_mapping(struct address_space *mapping, struct folio *folio,
 	 * and thus under the i_pages lock, then this ordering is not required.
 	 */
 	refcount = 1 + folio_nr_pages(folio);
-	if (guarded ? !page_ref_freeze(&folio->page, refcount) :
-		      !folio_ref_freeze(folio, refcount))
+	if (!page_ref_freeze(&folio->page, refcount))
 		goto cannot_free;
 	/* note: atomic_cmpxchg in page_ref_freeze provides the smp_rmb */
-	if (unlikely(folio_test_dirty(folio))) {
+	if (unlikely(folio_test_dirty(folio)) ||
+	    (!guarded && folio_guarded(folio))) {
 		folio_ref_unfreeze(folio, refcount);
 		goto cannot_free;
 	}
@@ -740,6 +740,7 @@ static int __remove_mapping(struct address_space *mapping, struct folio *folio,
 			shadow = workingset_eviction(folio, target_memcg);
 		__swap_cache_del_folio(ci, folio, swap, shadow, true);
 		swap_cluster_unlock_irq(ci);
+		guarded = false;
 	} else {
 		void (*free_folio)(struct folio *);
 
@@ -763,8 +764,8 @@ static int __remove_mapping(struct address_space *mapping, struct folio *folio,
 		if (reclaimed && folio_is_file_lru(folio) &&
 		    !mapping_exiting(mapping) && !dax_mapping(mapping))
 			shadow = workingset_eviction(folio, target_memcg);
-		if (guarded)
-			*guarded = mapping_guarded(mapping);
+		if (reclaimed)
+			guarded = mapping_guarded(mapping);
 		__filemap_remove_folio(folio, shadow);
 		xa_unlock_irq(&mapping->i_pages);
 		if (mapping_shrinkable(mapping))
@@ -775,7 +776,7 @@ static int __remove_mapping(struct address_space *mapping, struct folio *folio,
 			free_folio(folio);
 	}
 
-	return 1;
+	return 1 + guarded;
 
 cannot_free:
 	if (folio_test_swapcache(folio)) {
@@ -801,7 +802,7 @@ cannot_free:
  */
 long remove_mapping(struct address_space *mapping, struct folio *folio)
 {
-	if (__remove_mapping(mapping, folio, false, NULL, NULL)) {
+	if (__remove_mapping(mapping, folio, false, NULL, false)) {
 		/*
 		 * Unfreezing the refcount with 1 effectively
 		 * drops the pagecache ref for us without requiring another
@@ -813,16 +814,12 @@ long remove_mapping(struct address_space *mapping, struct folio *folio)
 	return 0;
 }
 
-/* As remove_mapping(), but a folio is removed also if CPUs guard it. */
+/* Also if CPUs guard it: folio_batch_put_removed() comes next. */
 long remove_mapping_guarded(struct address_space *mapping, struct folio *folio)
 {
-	bool guarded = false;
-
-	if (!__remove_mapping(mapping, folio, false, NULL, &guarded))
+	if (!__remove_mapping(mapping, folio, false, NULL, true))
 		return 0;
-	folio_ref_unfreeze(folio, 1 + guarded);
-	if (guarded)
-		folios_put_guarded(&folio, 1, false);
+	folio_ref_unfreeze(folio, 1);
 	return folio_nr_pages(folio);
 }
 
@@ -1510,10 +1507,15 @@ retry:
 			 */
 			count_vm_events(PGLAZYFREED, nr_pages);
 			count_memcg_folio_events(folio, PGLAZYFREED, nr_pages);
-		} else if (!mapping || !__remove_mapping(mapping, folio, true,
-							 sc->target_mem_cgroup,
-							 &guarded))
-			goto keep_locked;
+		} else {
+			int removed = !mapping ? 0 :
+				__remove_mapping(mapping, folio, true,
+						 sc->target_mem_cgroup, true);
+
+			if (!removed)
+				goto keep_locked;
+			guarded = removed > 1;
+		}
 
 		folio_unlock(folio);
 free_it:
@@ -1606,7 +1608,7 @@ keep:
 	list_for_each_entry_safe(folio, next, &guarded_folios, lru) {
 		list_del(&folio->lru);
 		folio_ref_unfreeze(folio, 1);
-		folios_put_guarded(&folio, 1, list_empty(&guarded_folios));
+		folio_put_guarded(folio, list_empty(&guarded_folios));
 	}
 
 	list_splice(&ret_folios, folio_list);

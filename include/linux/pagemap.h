@@ -210,8 +210,7 @@ enum mapping_flags {
 	AS_WRITEBACK_MAY_DEADLOCK_ON_RECLAIM = 9,
 	AS_KERNEL_FILE = 10,	/* mapping for a fake kernel file that shouldn't
 				   account usage to user cgroups */
-	AS_READ_SMALL = 11,	/* had a small read, see filemap_read_small() */
-	AS_GUARDED = 12,	/* CPUs may guard folios, see struct folio_guard */
+	AS_GUARDED = 11,	/* CPUs may guard folios, see struct folio_guard */
 	/* Bits 16-25 are used for FOLIO_ORDER */
 	AS_FOLIO_ORDER_BITS = 5,
 	AS_FOLIO_ORDER_MIN = 16,

@@ -51,6 +51,7 @@ static struct {
 	bool corrupt;
 	bool everywhere;
 	bool busy;
+	bool large;
 	bool json;
 	bool marker;
 } cfg = {
@@ -88,6 +89,7 @@ static void report(size_t size, __u64 file_size, const char *op, __u64 ops)
 	bench_json_u64("heat", cfg.heat);
 	bench_json_bool("everywhere", cfg.everywhere);
 	bench_json_bool("busy", cfg.busy);
+	bench_json_bool("large", cfg.large);
 	bench_json_u64("ops", ops);
 	bench_json_u64("count", cfg.count);
 	bench_json_end();
@@ -344,20 +346,20 @@ static void run_reads(enum op op, size_t size, __u64 file_size)
  */
 static void victim_fill(int fd, __u64 file_size, bool write)
 {
-	unsigned char page[page_size], want[page_size];
+	size_t part = cfg.large ? MAX_SIZE : page_size;
+	static unsigned char buf[MAX_SIZE], want[MAX_SIZE];
 	__u64 pos;
 
-	memset(want, 0, page_size);
-	for (pos = 0; pos < file_size; pos += page_size) {
-		if (pread(fd, page, page_size, pos) != (ssize_t)page_size)
+	for (pos = 0; pos < file_size; pos += part) {
+		if (pread(fd, buf, part, pos) != (ssize_t)part)
 			bench_die_errno("cannot read a file in %s", cfg.dir);
 		/* All that was in the file is gone, so it reads as zeroes. */
-		if (memcmp(page, want, page_size))
+		if (memcmp(buf, want, part))
 			bench_die("there is data at %llu, which was deleted", pos);
-		memset(page, 0xa5, page_size);
-		if (write)
-			write_at(fd, page, page_size, pos);
 	}
+	memset(buf, 0xa5, page_size);
+	for (pos = 0; write && pos < file_size; pos += page_size)
+		write_at(fd, buf, page_size, pos);
 	file_heat(fd, file_size);
 }
 
@@ -431,6 +433,8 @@ static void run_delete(__u64 file_size)
 
 	if (file_size % page_size)
 		bench_usage("--delete takes files of whole pages");
+	if (cfg.large && file_size % MAX_SIZE)
+		bench_usage("--large takes files of multiples of 64K");
 	if (ftruncate(fd, file_size))
 		bench_die_errno("cannot set the size of a file in %s", cfg.dir);
 	advise(fd, 0, 0, POSIX_FADV_RANDOM);
@@ -491,6 +495,7 @@ static const char help_text[] =
 "                        once: truncate (to 0, the default) or dontneed (by\n"
 "                        posix_fadvise()). Each page is a folio\n"
 "      --everywhere      with --delete: first, and once, read the file on each CPU\n"
+"      --large           with --delete: read the file by 64K before, not by pages\n"
 "      --busy            with --delete: on the first CPU, while each other one reads a\n"
 "                        page of a file of its own\n"
 "      --count N         N reads, or N times all pages (default 1000)\n"
@@ -516,6 +521,7 @@ enum {
 	OPT_FILE_SIZE,
 	OPT_HEAT,
 	OPT_JSON,
+	OPT_LARGE,
 	OPT_MARKER,
 	OPT_OFFSETS,
 	OPT_OP,
@@ -536,6 +542,7 @@ static const struct option options[] = {
 	{ "heat",	required_argument,	NULL, OPT_HEAT },
 	{ "help",	no_argument,		NULL, BENCH_OPT_HELP },
 	{ "json",	no_argument,		NULL, OPT_JSON },
+	{ "large",	no_argument,		NULL, OPT_LARGE },
 	{ "marker",	no_argument,		NULL, OPT_MARKER },
 	{ "offsets",	required_argument,	NULL, OPT_OFFSETS },
 	{ "op",		required_argument,	NULL, OPT_OP },
@@ -587,6 +594,9 @@ static void parse(int argc, char **argv)
 		case OPT_JSON:
 			cfg.json = true;
 			break;
+		case OPT_LARGE:
+			cfg.large = true;
+			break;
 		case OPT_MARKER:
 			cfg.marker = true;
 			break;
@@ -610,8 +620,8 @@ static void parse(int argc, char **argv)
 	/* Most files are deleted that nobody has read from the cache. */
 	if ((cfg.delete || cfg.offsets == OFFSETS_FIRST) && !heated)
 		cfg.heat = 0;
-	if ((cfg.everywhere || cfg.busy) && !cfg.delete)
-		bench_usage("--everywhere and --busy are for --delete");
+	if ((cfg.everywhere || cfg.busy || cfg.large) && !cfg.delete)
+		bench_usage("--everywhere, --busy and --large are for --delete");
 }
 
 int main(int argc, char **argv)

@@ -11,7 +11,7 @@ dir=$(realpath "${1:-/tmp}") && cd "$(dirname "$0")" || exit 1
 
 keys='"bench":"small_read_bench" "size": "file_size": "op": "count":'
 counts=ops
-plan 25 small_read_bench
+plan 27 small_read_bench
 
 bench()
 {
@@ -45,6 +45,8 @@ also '"heat":2,' "they were"
 expect 0 1 5 "dontneed, read everywhere, marked" \
 	bench --delete=dontneed --everywhere --file-size "$page" --count 5 --marker
 also '"everywhere":true,' "and on all CPUs"
+expect 0 1 160 "truncate, read by 64K" bench --delete --large --file-size 128K --count 5
+also '"large":true,' "and in large pieces"
 expect 0 1 5 "truncate beside readers" bench --delete --busy --file-size "$page" --count 5
 
 for buffer in there gone; do

@@ -206,7 +206,7 @@ static long changes(struct __test_metadata *_metadata, const char *dir, int fd, 
 	return trace_stop(_metadata, dir);
 }
 
-/* The second small read of a file takes no reference, nor does any later one. */
+/* The second small read of an open file takes no reference, nor does any later one. */
 TEST_F(traced, second)
 {
 	int fd = ramfs_file(_metadata, self->tracefs, 2);
@@ -227,6 +227,28 @@ TEST_F(traced, once)
 		EXPECT_LE(2, changes(_metadata, self->dir, fd, 4096, i * 4096));
 }
 
+static int open_again(struct __test_metadata *_metadata, int fd)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	return fd;
+}
+
+/* So does reading it once after each open. */
+TEST_F(traced, opened)
+{
+	int fd = ramfs_file(_metadata, self->tracefs, 1), own, i;
+
+	for (i = 0; i < 4; i++) {
+		own = open_again(_metadata, fd);
+		EXPECT_LE(2, changes(_metadata, self->dir, own, 64, 0));
+		close(own);
+	}
+}
+
 /* Large reads are no small ones, nor is what is left of them at the end of the file. */
 TEST_F(traced, large)
 {
@@ -237,7 +259,9 @@ TEST_F(traced, large)
 	for (i = 0; i < 4; i++)
 		ASSERT_EQ(16 * 4096, pread(fd, buf, 1 << 20, 0));
 	free(buf);
+	fd = open_again(_metadata, fd);
 	EXPECT_LE(2, changes(_metadata, self->dir, fd, 64, 0));
+	EXPECT_EQ(0, changes(_metadata, self->dir, fd, 64, 0));
 }
 
 static long knob(const char *name)

@@ -62,19 +62,20 @@ DROPPING_SYSTEMS = ("ext4", "xfs")
 
 def deletions(*read: str, sizes: tuple[int, ...] = (SMALL, LARGE)) -> str:
     """The script that deletes pages of files of @sizes, in bytes, that were @read
-    before as these options of the benchmark say."""
-    ways = " ".join(f"'{how}'" for how in read)
+    before as these options of the benchmark say, which may name other sizes."""
+    ways = " ".join(f"'--file-size {','.join(map(str, sizes))} {how}'" for how in read)
     return f"""
 for how in 'ext4 --delete=truncate' 'ext4 --delete=dontneed' 'tmpfs --delete=truncate'; do
 	for read in {ways}; do
-		{BENCH} --dir /tmp/$how $read --file-size {','.join(map(str, sizes))} --count {DELETED} --json \\
+		{BENCH} --dir /tmp/$how $read --count {DELETED} --json \\
 			>> ${{how%% *}}-deleted.json
 	done
 done
 """
 
 
-# Pages are deleted of files that nobody has read from the cache, and of others.
+# Pages are deleted of files that nobody has read from the cache, of others, and of
+# some that were only read in large pieces.
 INSTRUCTIONS = MOUNT + f"""
 for fs in {' '.join(INSTRUCTION_SYSTEMS)}; do
 	{BENCH} --dir /tmp/$fs --sizes 1,32,64,65,256,1024,4096,65536 --file-size {SMALL},{LARGE} \\
@@ -93,7 +94,7 @@ for fs in {' '.join(INSTRUCTION_SYSTEMS)}; do
 		{BENCH} --dir /tmp/$fs --sizes 64 --file-size {LARGE} --offsets miss --count {COUNTED // 4} --json >> $fs.json
 	esac
 done
-""" + deletions("--heat 0", "--heat 1")
+""" + deletions("--heat 0", "--heat 1", f"--large --file-size {LARGE}")
 TIMES = tuple(f"--dir {DIRECTORY} --size {size} --tasks {tasks}{files} --seconds {DURATION}"
               for tasks in (1, 2, 4) for files in ("", " --own-files") for size in (64, 256, 4096))
 
@@ -151,6 +152,7 @@ def instruction_rows(run: Path, names: tuple[str, ...] = COUNTED_FILES) -> list[
                                       + f"{result['op']}, file of {size_name(result['file_size'])}"
                                       + (", read before" if result["heat"] else "")
                                       + (" by all" if result.get("everywhere") else "")
+                                      + (", read by 64KiB" if result.get("large") else "")
                                       + (", others read" if result.get("busy") else ""),
                                       [count / pages for count in window["ops"]]))
         elif not beyond(result):

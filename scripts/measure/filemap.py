@@ -174,14 +174,17 @@ def time_rows(results: list[dict]) -> list[dict]:
 
 
 def native_time(*sizes: int) -> Measurement:
-    """The time of preads of @sizes bytes of cached files, of one file and of a file each."""
+    """The time of preads of @sizes bytes of cached files, of one file and of a file each;
+    on XFS and of one open file, of two sizes."""
+    few = (64, 4096)
     return native.measurement(
         {f"{fs}, {size} B, {readers}": f"{op} {size} {cpus} {path}"
-         for fs, path in (("tmpfs", "/tmp/file"), ("ext4", "/tmp/ext4/file"))
-         for size in sizes
+         for fs, path, wanted in (("tmpfs", "/tmp/file", sizes), ("ext4", "/tmp/ext4/file", sizes),
+                                  ("xfs", "/tmp/xfs/file", few))
          for readers, op, cpus in (("1 CPU", "pread", 1), ("2 CPUs, one page", "pread", 2),
-                                   ("2 CPUs, a file each", "pread-own", 2))},
-        setup="ext4\nfiles /tmp/file\nfiles /tmp/ext4/file\n")
+                                   ("2 CPUs, a file each", "pread-own", 2), ("2 CPUs, one open file", "pread-shared", 2))
+         for size in (few if op == "pread-shared" else wanted)},
+        setup="ext4\nxfs\nfiles /tmp/file\nfiles /tmp/ext4/file\nfiles /tmp/xfs/file\n")
 
 
 NATIVE = native_time(1, 32, 64, 65, 4096)

@@ -39,6 +39,12 @@ ext4() {{
 	mkdir /tmp/ext4
 	mount -o loop,noatime /tmp/ext4.img /tmp/ext4
 }}
+xfs() {{
+	truncate -s 400M /tmp/xfs.img
+	PATH=$PATH:/usr/sbin:/sbin mkfs.xfs -q /tmp/xfs.img
+	mkdir /tmp/xfs
+	mount -o loop,noatime /tmp/xfs.img /tmp/xfs
+}}
 """
 
 

@@ -9,6 +9,7 @@
  *
  *	<milliseconds> pread <bytes> <threads> <file>		all read one page
  *	<milliseconds> pread-own <bytes> <threads> <file>	of <file>.0, <file>.1, ...
+ *	<milliseconds> pread-shared <bytes> <threads> <file>	by one struct file
  *	<milliseconds> pipe <bytes> <writers> <readers>		where the scheduler puts them
  *	<milliseconds> pipe-bound <bytes> <writers> <readers>	to a CPU each by turns
  *	<milliseconds> pipe-mixed <bytes> <writers> <readers>	pairs of both by turns
@@ -326,23 +327,29 @@ static void bench_run(struct job *job, unsigned int ms, bool begin)
 	bench_took[2] = bench_nth(job->worker[0].took, 1, 1);
 }
 
-static int bench_pread(struct job *job, unsigned int threads, const char *path, bool own)
+static int bench_pread(struct job *job, unsigned int threads, const char *path, const char *op)
 {
+	bool own = !strcmp(op, "pread-own"), shared = !strcmp(op, "pread-shared");
+	struct file *file = NULL;
 	unsigned int i;
 	int err = 0;
 
 	for (i = 0; i < threads && !err; i++) {
-		struct file *file;
 		char *name;
 
-		name = own ? kasprintf(GFP_KERNEL, "%s.%u", path, i) : kstrdup(path, GFP_KERNEL);
-		if (!name)
-			return -ENOMEM;
-		/* A struct file each, as processes have that open it. */
-		file = filp_open(name, O_RDONLY, 0);
-		kfree(name);
-		if (IS_ERR(file))
-			return PTR_ERR(file);
+		if (i && shared) {
+			get_file(file);
+		} else {
+			name = own ? kasprintf(GFP_KERNEL, "%s.%u", path, i) :
+				kstrdup(path, GFP_KERNEL);
+			if (!name)
+				return -ENOMEM;
+			/* A struct file each, as processes have that open it. */
+			file = filp_open(name, O_RDONLY, 0);
+			kfree(name);
+			if (IS_ERR(file))
+				return PTR_ERR(file);
+		}
 		err = bench_add(job, do_pread, file, NULL, true);
 		if (err)
 			fput(file);
@@ -390,7 +397,7 @@ static int bench_line(struct job *job, char *line)
 	    first + second > MOST_THREADS || job->bytes > SZ_16M)
 		return -EINVAL;
 	if (!strncmp(op, "pread", 5)) {
-		err = bench_pread(job, first, path, !strcmp(op, "pread-own"));
+		err = bench_pread(job, first, path, op);
 	} else if (!strcmp(op, "pid")) {
 		job->batch = job->bytes;
 		if (!job->batch || job->batch > MOST_BATCH)

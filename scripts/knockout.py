@@ -58,6 +58,8 @@ def cases(path: Path) -> list[Case]:
 def cases_script(topic: Topic, chosen: list[Case]) -> str:
     """The bash that runs @chosen in the guest; case N prints to N.ktap."""
     lines = [SWAP, "mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug",
+             # Tasks that a case leaves waiting for ever are for its tests to notice.
+             "[ ! -e /proc/sys/kernel/hung_task_timeout_secs ] || echo 0 > /proc/sys/kernel/hung_task_timeout_secs",
              f"cd kselftest/{topic.kselftest}"]
     for number, case in enumerate(chosen):
         # Without its knob a case would run with that of the case before.

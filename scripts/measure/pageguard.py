@@ -41,6 +41,8 @@ done
 # the file while others read it, and how many it got.
 TAKEN = re.compile(r"^# (?P<fs>\S+) (?P<how>\S+): (?P<got>\d+) of (?P<tried>\d+) pages ", re.M)
 TURNS = 5
+# The others are timed; what their shared lines are, the model of lines asks of one.
+COMPARED = ("baseline", "patched")
 BUSY, OFTEN = 16, 8      # CPUs of which all but one read while that removes pages, and how often
 # Each turn has another seed.  All skipped is 4, where the kernel has no such
 # file system.
@@ -98,7 +100,7 @@ def removals(cpus: int) -> Measurement:
     counted = insns.measurement(filemap.MOUNT + script, rows)
     # Under TCG a guest boots in proportion to its CPUs: ten minutes with 255.
     return replace(counted, name=f"instructions, {cpus} CPUs", icount=False, cpus=cpus,
-                   timeout=max(counted.timeout, 15 * cpus), sides=("baseline", "patched"))
+                   timeout=max(counted.timeout, 15 * cpus), sides=COMPARED)
 
 
 # Each read ends in an exception under the guard, and then faults as on the baseline.
@@ -120,14 +122,15 @@ def unmapped() -> Measurement:
         return filemap.instruction_rows(run, ("ext4.json", "tmpfs.json"))
 
     return replace(insns.measurement(UNMAPPED, rows), name="instructions, memory that is not mapped",
-                   sides=("baseline", "patched"))
+                   sides=COMPARED)
 
 
 MEASUREMENTS = [
-    Measurement("writes to the reference count", "trace", COUNTERS, filemap.counter_rows),
-    *filemap.MEASUREMENTS[1:],
+    Measurement("writes to the reference count", "trace", COUNTERS, filemap.counter_rows, sides=COMPARED),
+    replace(filemap.MEASUREMENTS[1], sides=COMPARED),
+    replace(filemap.MEASUREMENTS[2], sides=(*COMPARED, "frozen")),
     unmapped(),
     *(removals(cpus) for cpus in (2, 16, 64, 255)),
     Measurement("pages that are taken while they are read", "debug", RACES, race_rows, timeout=1800,
-                sides=("baseline", "patched")),
+                sides=COMPARED),
 ]

@@ -2947,11 +2947,12 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 			size_t small = filemap_read_small(iocb, iter, left, last_pos);
 
 			if (small) {
+				pgoff_t first = (iocb->ki_pos - small) >> PAGE_SHIFT;
+
 				last_pos = iocb->ki_pos;
 				already_read += small;
-				trace_mm_filemap_get_pages(mapping,
-						(last_pos - small) >> PAGE_SHIFT,
-						(last_pos - 1) >> PAGE_SHIFT);
+				trace_mm_filemap_get_pages(mapping, first,
+							   (last_pos - 1) >> PAGE_SHIFT);
 				if (small == left)
 					break;
 			}

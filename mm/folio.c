@@ -826,7 +826,7 @@ void folio_put_guarded(struct folio *folio, bool now)
  * For many of them, look at the guards at once.
  */
 void folio_batch_put_removed(struct folio_batch *fbatch,
-		struct address_space *mapping)
+			     struct address_space *mapping)
 {
 	unsigned int i, nr = folio_batch_count(fbatch);
 

@@ -657,7 +657,7 @@ DECLARE_PER_CPU_SHARED_ALIGNED(struct folio_guard, folio_guards);
 
 void folio_put_guarded(struct folio *folio, bool now);
 void folio_batch_put_removed(struct folio_batch *fbatch,
-		struct address_space *mapping);
+			     struct address_space *mapping);
 void folio_put_kept(struct folio_guard *guard);
 void folio_guarded_drain(int cpu);
 bool folio_mark_accessed_guarded(struct folio *folio);
@@ -685,7 +685,7 @@ unsigned find_lock_entries(struct address_space *mapping, pgoff_t *start,
 unsigned find_get_entries(struct address_space *mapping, pgoff_t *start,
 		pgoff_t end, struct folio_batch *fbatch, pgoff_t *indices);
 void truncate_folio_batch(struct address_space *mapping,
-		struct folio_batch *fbatch);
+			  struct folio_batch *fbatch);
 int truncate_inode_folio(struct address_space *mapping, struct folio *folio);
 bool truncate_inode_partial_folio(struct folio *folio, loff_t start,
 		loff_t end);

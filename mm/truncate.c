@@ -169,7 +169,7 @@ static void truncate_cleanup_folio(struct folio *folio)
 
 /* Take locked folios out of @mapping, and put them. */
 void truncate_folio_batch(struct address_space *mapping,
-		struct folio_batch *fbatch)
+			  struct folio_batch *fbatch)
 {
 	int i;
 

@@ -22,7 +22,7 @@ need-topic = $(if $(TOPIC),,$(error give a topic, for instance 'make $@ TOPIC=pi
 no-config = $(if $(CONFIG),$(error CONFIG= is a file for 'make deb': a guest is named with GUEST=))
 step = @$(PYTHON) scripts/$(1).py
 
-.PHONY: help install bench bundle deb bench-host bench-compare survey check check-full suites knockout tree export lint shell mail report clean
+.PHONY: help install bench bundle deb survey check check-full suites knockout tree export lint shell mail report clean
 
 help:
 	@echo "hotpaths: patch series for the Linux kernel, and their proof"
@@ -42,8 +42,6 @@ help:
 	@echo "  make bundle [TOPIC=pid]     an archive with which any x86-64 Linux times the series, without root"
 	@echo "  make report [ADD=file]      write the report of all runs, and the figures in README, pages and letters;"
 	@echo "                              ADD= takes in what a bundle has measured"
-	@echo "  make bench-host SAVE=name   time the benchmarks on the kernel that is booted; once for each boot"
-	@echo "  make bench-compare A=name B=name    compare two kernels that bench-host has measured"
 	@echo "Change it, send it:"
 	@echo "  make tree TOPIC=pipe        a git tree to edit the series in"
 	@echo "  make export TOPIC=pipe      write patches/ and the mirrors from that tree"
@@ -58,7 +56,6 @@ help:
 	@echo "  GUEST=um|check|trace|debug|bench|kcsan           of shell and suites: the kernel's configuration"
 	@echo "  CONFIG=file      of deb: a kernel configuration  SUITE=a,b  of suites; LTP=dir XFSTESTS=dir SYZKALLER=dir"
 	@echo "  ONLY=counts|time BOOTS=n      of bench: these alone; rounds of boots at most"
-	@echo "  DIR=dir DURATION=1 ROUNDS=3   of bench-host: where files are made, seconds a run, runs of each"
 	@echo "  DURATION=10 COMMAND='...'     of survey: seconds for each script, or while a command runs"
 	@echo "  VERSION=2 PREFIX='PATCH mm-new' ASSISTED_BY='...' IN_REPLY_TO=id    of mail"
 
@@ -74,16 +71,6 @@ bundle:
 
 deb:
 	$(call step,deb) $(base) $(topic) $(call given,CONFIG,--config) $(call given,OUT,--out)
-
-bench-host:
-	$(if $(SAVE),,$(error give the kernel a name, for instance 'make bench-host SAVE=base'))
-	$(call step,benchhost) --save "$$SAVE" $(topic) $(call given,DIR,--dir) \
-		$(call given,DURATION,--duration) $(call given,ROUNDS,--rounds)
-
-bench-compare:
-	$(if $(A),$(if $(B),,$(error give two names: 'make bench-compare A=base B=patched')),$(error \
-		give two names: 'make bench-compare A=base B=patched'))
-	$(call step,benchhost) -a "$$A" -b "$$B"
 
 survey:
 	$(call step,survey) $(topic) $(call given,DURATION,--duration) $(call given,COMMAND,--exec)

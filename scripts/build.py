@@ -19,7 +19,7 @@ from pathlib import Path
 from command import arguments, run
 from fetch import repository
 from install import need
-from locks import cache, lock
+from locks import cache, data_home, lock
 from model import CONFIGS, GUESTS, KCONFIG, ROOT, Base, find_topic, need_series
 from process import Failure, logged, output, say, sha256
 from tree import apply, commit_of, tree_of, worktree
@@ -372,6 +372,19 @@ def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86
         shutil.rmtree(path, ignore_errors=True)
         partial.rename(path)
     return path
+
+
+def host_programs(names: list[str]) -> Path:
+    """The directory with the programs @names of regress/ ('pid/pid_alloc_bench'), built
+    with this machine's own headers where they are not there."""
+    out = data_home() / "programs" / regress_hash()[:16]
+    wanted = [out / name for name in sorted(names) if not (out / name).exists()]
+    if wanted:
+        log = cache() / "log" / "build-host.log"
+        say(f"build: {', '.join(path.name for path in wanted)} (log: {log})")
+        logged("building programs", ["make", "-s", "-C", REGRESS, "TREE=/", "HEADERS=/usr/include", f"OUT={out}",
+                                     *wanted], log)
+    return out
 
 
 def main() -> None:

@@ -14,14 +14,13 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-import benchhost
 from bench import record, revisions, timing
-from build import Kernel, kernel
+from build import Kernel, host_programs, kernel
 from command import arguments, run
 from fetch import repository
 from install import need
 from laps import BASE
-from measure import Timing, pid
+from locks import data_home
 from model import ROOT, Base, Topic, chosen_topics, measurable
 from process import Failure, output, say, sha256
 from tree import code_of
@@ -31,6 +30,7 @@ OWN = ROOT / "scripts" / "bundle"
 MODULES = ("laps", "machine", "stats")
 # The claims that need no kernel, in regress/portable/.
 PORTABLE = ("guard", "numbers", "pages")
+BENCHMARK = "pid/pid_alloc_bench"        # which one job runs
 MOST_BYTES = 80 << 20
 IMAGE = "16M"           # of an ext4 file system, with room for a file of each CPU
 LONG_AGO = 1767225600   # 2026 began: the archive does not say when it was made
@@ -115,7 +115,7 @@ def guest_root(root: Path, jobs: list[str], programs: Path) -> None:
     for name in ("bin", "dev", "jobs", "proc", "tmp"):
         (root / name).mkdir(parents=True)
     output("gcc", "-O2", "-Wall", "-static", "-o", root / "init", OWN / "init.c")
-    shutil.copy(programs / pid.TIMED.program, root / "bin")
+    shutil.copy(programs / BENCHMARK, root / "bin")
     for job in jobs:
         (root / "jobs" / job).write_text("".join(f"{words}\n" for _, words in JOBS[job]))
     output("/usr/sbin/mke2fs", "-q", "-F", "-t", "ext4", "-U", "00000000-0000-0000-0000-000000000001",
@@ -185,8 +185,8 @@ def main() -> None:
         raise Failure(f"nothing is timed of these on {base.name}: name some of {', '.join(JOB_OF)} with TOPIC=")
     need("source", "build", "guest")
     chosen = kernels(base, repository(base, args.kdir), topics)
-    programs = benchhost.programs([pid.TIMED, *(Timing(f"portable/{name}", (), "", list) for name in PORTABLE)])
-    archive = (args.out or benchhost.home() / "bundle") / f"hotpaths-{base.name}.tar.xz"
+    programs = host_programs([BENCHMARK, *(f"portable/{name}" for name in PORTABLE)])
+    archive = (args.out or data_home() / "bundle") / f"hotpaths-{base.name}.tar.xz"
     with tempfile.TemporaryDirectory() as scratch:
         top = Path(scratch) / f"hotpaths-{base.name}"
         top.mkdir()

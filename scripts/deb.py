@@ -2,18 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """Build Debian packages of a base's kernel without and with some series, in the
 configuration of the machine that runs this or in a given one, to be installed
-beside the kernels that are there.  benchhost.py measures them."""
+beside the kernels that are there."""
 
 import re
 from pathlib import Path
 
 import machine
-from benchhost import home
 from build import REPRODUCIBLE, built, checked_out, jobs
 from command import arguments, run
 from fetch import repository
 from install import need
-from locks import cache, lock, room_for_builds
+from locks import cache, data_home, lock, room_for_builds
 from model import Base, chosen_topics
 from process import Failure, logged, say
 from tree import apply, commit_of, tree_of
@@ -88,13 +87,11 @@ def main() -> None:
     need("source", "build", "deb")
     room_for_builds("make deb")
     repo = repository(base, args.kdir)
-    out = args.out or home() / "packages" / base.name
+    out = args.out or data_home() / "packages" / base.name
     series = "-".join(topic.name for topic in topics)
     made = [build_package(repo, base, base.tag, config, "base", out),
             build_package(repo, base, apply(repo, base, topics), config, series, out)]
-    say(f"deb: 'sudo dpkg -i {' '.join(map(str, made))}' installs both; boot each of them five times, by turns, with "
-        f"'make bench-host SAVE=base' on one and 'make bench-host SAVE={series}' on the other, and then "
-        f"'make bench-compare A=base B={series}'")
+    say(f"deb: 'sudo dpkg -i {' '.join(map(str, made))}' installs both, beside the kernels that are there")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,11 @@ def cache() -> Path:
     return path
 
 
+def data_home() -> Path:
+    """$XDG_DATA_HOME/hotpaths, which has what `make clean` leaves alone."""
+    return Path(os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")) / "hotpaths"
+
+
 @contextmanager
 def lock(name: str):
     """Hold the cache's lock @name, so that two runs do not build or check out

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import random
 from math import exp, log
-from statistics import fmean, median
+from statistics import fmean
 
 # What an interval says of a row.
-BETTER, WORSE, CANNOT_TELL, TOO_FEW = "better", "worse", "cannot tell", "too few boots"
-# Of samples of one distribution, the interval is clear of 1 in 3 of 100 cases with
-# five boots a side, but in 7 with four.
+BETTER, WORSE, CANNOT_TELL = "better", "worse", "cannot tell"
+# Fewer laps than these are too few for an interval.
 LEAST_BOOTS = 5
 # Half of an interval that is narrow, as a part of the ratio.
 NARROW = 0.05
@@ -69,27 +68,6 @@ def verdict(interval: list[float] | tuple[float, float], more: bool) -> str:
     if low <= 1 <= high:
         return CANNOT_TELL
     return BETTER if (low > 1) == more else WORSE
-
-
-def ratio_interval(a: list[float], b: list[float], draws: int = 10000, level: float = 0.95) -> tuple[float, float]:
-    """The bootstrap interval, at @level, of median(@b) / median(@a) over boots
-    that are no pairs.  The same input gives the same interval."""
-    source = random.Random(1)
-    return percentiles(lambda: median(source.choices(b, k=len(b))) / median(source.choices(a, k=len(a))), draws, level)
-
-
-def two_sides(a: list[float], b: list[float], more: bool) -> dict:
-    """The medians over the boots of two sides, the ratio of @b to @a, its
-    interval, the number of boots of each, and the verdict on @b; @more: whether
-    a larger value is better.  There is no ratio (None) where a boot of @a has 0,
-    and no interval without a ratio or where a side has one boot."""
-    ratio = median(b) / median(a) if min(a) > 0 else None
-    interval = ratio_interval(a, b) if ratio is not None and min(len(a), len(b)) > 1 else None
-    said = TOO_FEW
-    if min(len(a), len(b)) >= LEAST_BOOTS:
-        said = verdict(interval or (1, 1), more)
-    return {"medians": (median(a), median(b)), "boots": (len(a), len(b)), "ratio": ratio, "interval": interval,
-            "verdict": said}
 
 
 def number(value: float) -> str:

@@ -115,7 +115,7 @@ class Case(unittest.TestCase):
             "XDG_CACHE_HOME": str(self.dir / "cache"), "HOME": str(self.dir), "LC_ALL": "C",
             "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CEILING_DIRECTORIES": str(self.dir), "PATH": f"{self.bin}:{os.environ['PATH']}"}))
-        for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "KDIR"):
+        for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "KDIR", "XDG_DATA_HOME"):
             os.environ.pop(name, None)
         # No test installs anything.
         self.enterContext(mock.patch.object(install, "missing", lambda _packages: []))

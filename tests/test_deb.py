@@ -65,7 +65,6 @@ class Packages(KernelCase):
         self.assertRegex(series.name, r"^linux-image-9\.1\.2-hotpaths-alpha-beta-[0-9a-f]{7}_9\.1\.2-1\.deb$")
         self.assertNotIn(tree.tree_of(self.repo, revision)[:7], series.name)
         self.assertIn(f"dpkg -i {base} {series}", self.said.getvalue())
-        self.assertIn("make bench-compare A=base B=alpha-beta", self.said.getvalue())
 
     def test_config(self):
         """The configuration is the given one, with another release, and without

@@ -3,7 +3,6 @@
 
 import json
 import subprocess
-from pathlib import Path
 
 from support import Case, put
 
@@ -282,13 +281,6 @@ class Pid(Case):
                          [("insn_under_lock", "level0", 20.0), ("insn_under_lock", "level3 thread", 30.0),
                           ("insn_per_op", "level0", 150.0), ("insn_per_op", "level3 thread", 300.0)])
 
-    def test_times(self):
-        """Throughput and latency, by operation and processes."""
-        result = {"op": "thread", "procs": 8, "ops_per_s": 10.5, "p50_ns": 3, "p99_ns": 4}
-        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in pid.time_rows([result])],
-                         [("throughput", "thread, 8 processes", 10.5), ("op_p50", "thread, 8 processes", 3.0),
-                          ("op_p99", "thread, 8 processes", 4.0)])
-
 
 def reads(size: int, file_size: int, count: int, writes: int) -> str:
     """A trace of @count reads with @writes of a reference count each."""
@@ -357,14 +349,6 @@ class Filemap(Case):
                           ("insn_per_delete", "truncate, file of 1MiB"): 22.0,
                           ("insn_per_delete", "tmpfs truncate, file of 4KiB, read before"): 6144.0,
                           ("insn_per_delete", "tmpfs truncate, file of 4KiB, read before by all"): 6656.0})
-
-    def test_times(self):
-        """Reads a second and latency, by size, threads and files."""
-        result = {"size": 64, "tasks": 4, "file": "own", "ops_per_s": 10.5, "p50_ns": 3, "p99_ns": 4}
-        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in filemap.time_rows([result])],
-                         [("throughput", "64B, 4 threads, own file", 10.5),
-                          ("read_p50", "64B, 4 threads, own file", 3.0),
-                          ("read_p99", "64B, 4 threads, own file", 4.0)])
 
 
 def locked(waits: list[float]) -> str:
@@ -479,41 +463,3 @@ class Fault(Case):
                 done = subprocess.run(["bash", "-n"], input=one.script, text=True, capture_output=True)
                 self.assertEqual((done.returncode, done.stderr, one.config), (0, "", "virtual"))
                 self.assertIn(f"\n{one.script.splitlines()[-1].split()[0]}() {{\n", one.script)
-
-    def test_times(self):
-        """What is timed on a real machine."""
-        sample = {"p50_ns": 1e6, "p99_ns": 2e6}
-        found = fault.time_rows([{"threads": 8, "neighbour": "fork", "operations": 7, "faults": sample, "ui": sample}])
-        self.assertEqual([(one["metric"], one["condition"], one["value"]) for one in found], [
-            ("faults_p50", "8 threads, fork", 1.0), ("faults_p99", "8 threads, fork", 2.0),
-            ("ui_p50", "8 threads, fork", 1.0), ("ui_p99", "8 threads, fork", 2.0), ("faults", "8 threads, fork", 7.0)])
-
-
-class Timed(Case):
-    """What is timed, as measure.Timing has it."""
-
-    def test_script(self):
-        """A guest runs every case of each topic for three seconds, in its own
-        directory, after what makes that."""
-        for module, program, case in (
-                (pid, "pid/pid_alloc_bench", "--op vfork --procs 20 --seconds 3 --json"),
-                (pipe, "pipe/pipe_load", "-w 5 -r 10 --sizes 64K --pipe-size 1M --seconds 3 --memory-pressure --json"),
-                (filemap, "filemap/pread_bench", "--dir /tmp/ext4 --size 256 --tasks 2 --own-files --seconds 3 --json"),
-                (fault, "fault/fault_bench", "--file /tmp --size 256 --random --threads 8 --vmas 4000 --neighbour fork "
-                 "--seconds 3 --json")):
-            with self.subTest(program=program):
-                script = module.TIMED.measurement().script
-                self.assertIn(f"kselftest/regress/{program} {case} >> times.json\n", script)
-                self.assertEqual(script.count(" >> times.json"), len(module.TIMED.cases))
-                self.assertNotIn("{", script.split("set -e\nkselftest")[1])
-                done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
-                self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("mkfs.$fs", filemap.TIMED.script())
-
-    def test_argv(self):
-        """On a host, the same case runs elsewhere, for another time, and a
-        directory may have blanks."""
-        self.assertEqual(filemap.TIMED.argv(filemap.TIMED.cases[0], Path("/p"), 0.5, Path("/a b"))[:3],
-                         ["/p/filemap/pread_bench", "--dir", "/a b"])
-        self.assertEqual(pid.TIMED.argv(pid.TIMED.cases[0], Path("/p"), 0.5, Path("/a b")),
-                         ["/p/pid/pid_alloc_bench", "--op", "thread", "--procs", "1", "--seconds", "0.5", "--json"])

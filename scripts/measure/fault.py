@@ -9,7 +9,7 @@ from pathlib import Path
 import counters
 from process import Failure
 
-from measure import DIRECTORY, DURATION, Measurement, Timing, json_lines, row
+from measure import Measurement, json_lines, row
 
 # The threads of tools/testing/selftests/mm/fault_bench that fault have this name.
 FAULTING = 'comm == "fault"'
@@ -131,21 +131,6 @@ def virtual(name: str, call: str, rows, sides: tuple[str, ...] = ()) -> Measurem
     return measurement(name, call, rows, icount=True, cpus=1, timeout=1800, sides=sides)
 
 
-def time_rows(results: list[dict]) -> list[dict]:
-    """What faults, and a thread that changes the address space now and then, take."""
-    rows = []
-    for result in results:
-        name = f"{result['threads']} threads, {result['neighbour']}"
-        rows += [row(f"{who}_{which}", "ms", name, "timed", result[who][f"{which}_ns"] / 1e6)
-                 for who in ("faults", "ui") for which in ("p50", "p99")]
-        rows.append(row("faults", "times", name, "timed", result["operations"]))
-    return rows
-
-
-# regress/fault has the benchmark of the tree for this.
-TIMED = Timing("fault/fault_bench", tuple(
-    f"--file {DIRECTORY} --size 256 --random --threads 8 --vmas 4000 --neighbour {neighbour} --seconds {DURATION}"
-    for neighbour in ("none", *NEIGHBOURS)), "operations", time_rows)
 # User-Mode Linux has no per-VMA locks.
 NATIVE = None
 MEASUREMENTS = [

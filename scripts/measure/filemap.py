@@ -8,7 +8,7 @@ from pathlib import Path
 import counters
 from process import Failure
 
-from measure import DIRECTORY, DURATION, Measurement, Timing, insns, json_lines, lines, native, row, size_name
+from measure import Measurement, insns, json_lines, lines, native, row, size_name
 
 BENCH = "kselftest/regress/filemap/small_read_bench"
 # The benchmark's workers have a name of their own, so that what it does beside
@@ -95,8 +95,6 @@ for fs in {' '.join(INSTRUCTION_SYSTEMS)}; do
 	esac
 done
 """ + deletions("--heat 0", "--heat 1", f"--large --file-size {LARGE}")
-TIMES = tuple(f"--dir {DIRECTORY} --size {size} --tasks {tasks}{files} --seconds {DURATION}"
-              for tasks in (1, 2, 4) for files in ("", " --own-files") for size in (64, 256, 4096))
 
 
 def condition(fs: str, result: dict) -> str:
@@ -162,17 +160,6 @@ def instruction_rows(run: Path, names: tuple[str, ...] = COUNTED_FILES) -> list[
     return rows
 
 
-def time_rows(results: list[dict]) -> list[dict]:
-    """Reads a second and latency, by threads and size."""
-    rows = []
-    for result in results:
-        name = f"{size_name(result['size'])}, {result['tasks']} threads, {result['file']} file"
-        rows.append(row("throughput", "op/s", name, "timed", result["ops_per_s"]))
-        rows.append(row("read_p50", "ns", name, "timed", result["p50_ns"]))
-        rows.append(row("read_p99", "ns", name, "timed", result["p99_ns"]))
-    return rows
-
-
 def native_time(*sizes: int) -> Measurement:
     """The time of preads of @sizes bytes of cached files, of one file and of a file each;
     on XFS and of one open file, of two sizes."""
@@ -188,8 +175,6 @@ def native_time(*sizes: int) -> Measurement:
 
 
 NATIVE = native_time(1, 32, 64, 65, 4096)
-
-TIMED = Timing("filemap/pread_bench", TIMES, "ops", time_rows, MOUNT, "/tmp/ext4")
 
 # One file that each reader has opened, the same one of threads that have opened
 # it together, and as what must share nothing, a file for each.

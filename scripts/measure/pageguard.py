@@ -16,7 +16,7 @@ from process import Failure
 
 from measure import Measurement, filemap, insns, row
 
-NATIVE, TIMED = filemap.native_time(1, 64, 128, 256, 1024, 4096), filemap.TIMED
+NATIVE = filemap.native_time(1, 64, 128, 256, 1024, 4096)
 
 # The last size is one that the series leaves alone.
 COUNTERS = filemap.MOUNT + counters.setup(filemap.REFERENCES, "mono") + f"""

@@ -12,7 +12,7 @@ import plugin
 from build import Kernel
 from process import Failure
 
-from measure import DURATION, Measurement, Timing, insns, json_lines, lines, native, row
+from measure import Measurement, insns, json_lines, lines, native, row
 
 # What all namespaces have in common on the base, and what each has for itself with the
 # series: init_pid_ns's has a name of its own for lockdep, the others' that of any XArray.
@@ -58,9 +58,6 @@ MEMORY = f"""
 set -e
 {TABLE} memory 256 64 > memory.json
 """
-
-TIMES = tuple(f"--op {op} --procs {procs} --seconds {DURATION}"
-              for procs in (1, 2, 8, 20) for op in ("thread", "vfork"))
 
 
 def condition(op: str, level: int, procs: int = 1) -> str:
@@ -124,17 +121,6 @@ def memory_rows(run: Path) -> list[dict]:
             for key, name in (("few", "namespace with 10 processes"), ("many", "the same, after numbers up to 4 M"))]
 
 
-def time_rows(results: list[dict]) -> list[dict]:
-    """Operations per second and latency, by processes."""
-    rows = []
-    for result in results:
-        name = f"{result['op']}, {result['procs']} processes"
-        rows.append(row("throughput", "op/s", name, "timed", result["ops_per_s"]))
-        rows.append(row("op_p50", "ns", name, "timed", result["p50_ns"]))
-        rows.append(row("op_p99", "ns", name, "timed", result["p99_ns"]))
-    return rows
-
-
 def thread_rows(run: Path) -> list[dict]:
     """Threads that are created and joined from user space, in one boot of
     User-Mode Linux."""
@@ -147,8 +133,6 @@ NATIVE = native.measurement(
      f"pid {batch} {cpus}" for batch in (1, 8, 32) for cpus in (1, 2)},
     beside="".join(f"{BENCH} --op thread --procs {procs} --seconds 0.3 --json >> threads.json\n" for procs in (1, 2)),
     others=thread_rows)
-
-TIMED = Timing("pid/pid_alloc_bench", TIMES, "ops", time_rows)
 
 MEASUREMENTS = [
     Measurement("acquisitions of locks", "trace", COUNTERS, counter_rows, sides=("baseline", "patched")),

@@ -11,7 +11,7 @@ import counters
 import jobserver
 from process import Failure
 
-from measure import DURATION, Measurement, Timing, insns, json_lines, lines, native, row
+from measure import Measurement, insns, json_lines, lines, native, row
 from measure.lines import Symbols
 
 LOCK = "&pipe->mutex"
@@ -98,11 +98,6 @@ INSTRUCTIONS = f"""
 {BENCH} --pair --sizes {RESIDUE_SIZE} --residue {RESIDUE} --pipe-size 1M --count {COUNTED} --json >> pair.json
 {BENCH} --pair --sizes 64K --pipe-size 1M --count {COUNTED} --memcg --json >> pair.json
 """
-
-
-TIMES = tuple(f"-w {writers} -r {readers} --sizes 64K --pipe-size 1M --seconds {DURATION}{more}"
-              for writers, readers, more in ((1, 1, ""), (1, 10, ""), (5, 1, ""), (5, 10, ""),
-                                             (5, 10, " --memory-pressure")))
 
 
 def instruction_rows(run: Path) -> list[dict]:
@@ -221,20 +216,9 @@ def stuck_rows(run: Path) -> list[dict]:
             for result in json_lines(run / "stuck.json")]
 
 
-def time_rows(results: list[dict]) -> list[dict]:
-    """Throughput and write latency, by writers and readers."""
-    rows = []
-    for result in results:
-        condition = f"{result['writers']}w{result['readers']}r" + (" pressure" if result["pressure"] else "")
-        rows.append(row("throughput", "MB/s", condition, "timed", result["mb_per_s"]))
-        rows.append(row("write_p50", "ns", condition, "timed", result["p50_ns"]))
-        rows.append(row("write_p99", "ns", condition, "timed", result["p99_ns"]))
-    return rows
-
-
-# What the benchmark says beside operations and time: switches, and for writes of 100
-# bytes, nanoseconds.
-MORE = ("context switches", "p50", "p99", "max")
+# What the benchmark says of writes of 100 bytes, in nanoseconds, behind operations, time and
+# switches.
+LATENCIES = ("p50", "p99", "max")
 MORE_TURNS = 4
 SMALL = {"100B beside 64KiB": "pipe-small 65536 2 1", "100B beside 8KiB": "pipe-small 8192 2 1"}
 SWITCHES = {"64KiB, 5 writers, 10 readers": "pipe 65536 5 10",
@@ -268,7 +252,7 @@ def beside_rows(run: Path) -> list[dict]:
         rows.append(row("switches", "per write", condition, "timed-uml",
                         median(got[2] / max(1, got[0] / size) for got in turns[what])))
     for condition, what in SMALL.items():
-        for column, name in enumerate(MORE[1:], 3):
+        for column, name in enumerate(LATENCIES, 3):
             of = max if name == "max" else median
             rows.append(row(f"write_{name}", "ns", condition, "timed-uml", of(got[column] for got in turns[what])))
     return [*rows, row("context_switches", "switches", "make -j4 of 48 jobs in four makes", "timed-uml",
@@ -287,8 +271,6 @@ NATIVE = native.measurement(
        for place, what in PLACES.items() for writers, readers in GROUPS for size in TIMED_SIZES}
     | POLLS,
     beside=BESIDE, others=beside_rows)
-
-TIMED = Timing("pipe/pipe_load", TIMES, "writes", time_rows)
 
 # A pipe of two CPUs, and one for each, which must share nothing.
 SHARED = """

@@ -6,8 +6,7 @@ PYTHON ?= python3
 KDIR ?=
 LTP ?=
 XFSTESTS ?=
-SYZKALLER ?=
-export KDIR LTP XFSTESTS SYZKALLER
+export KDIR LTP XFSTESTS
 export HOTPATHS_INSTALL := $(filter 1,$(INSTALL))
 # What is given to this make is not for those that it starts: some have an INSTALL, too.
 unexport INSTALL MAKEFLAGS
@@ -54,7 +53,7 @@ help:
 	@echo "  FRESH=1          do also what was seen to pass   MINUTES=75 end a check within so many"
 	@echo "  ACCEL=auto|kvm|tcg     how QEMU runs guests      OUT=path   where bench, bundle, suites, deb, mail write"
 	@echo "  GUEST=um|check|trace|debug|bench|kcsan           of shell and suites: the kernel's configuration"
-	@echo "  CONFIG=file      of deb: a kernel configuration  SUITE=a,b  of suites; LTP=dir XFSTESTS=dir SYZKALLER=dir"
+	@echo "  CONFIG=file      of deb: a kernel configuration  SUITE=a,b  of suites; LTP=dir XFSTESTS=dir"
 	@echo "  ONLY=counts|time BOOTS=n      of bench: these alone; rounds of boots at most"
 	@echo "  DURATION=10 COMMAND='...'     of survey: seconds for each script, or while a command runs"
 	@echo "  VERSION=2 PREFIX='PATCH mm-new' ASSISTED_BY='...' IN_REPLY_TO=id    of mail"

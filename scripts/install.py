@@ -30,7 +30,7 @@ PACKAGES = {
     # What make bindeb-pkg takes besides.
     "deb": ["debhelper", "dpkg-dev", "libdw-dev"],
     # Suites that Debian has, and what it takes to build others.
-    "suites": ["rt-tests", "trinity", "procps", "autoconf", "automake", "pkgconf", "libnuma-dev", "libtool-bin",
+    "suites": ["rt-tests", "procps", "autoconf", "automake", "pkgconf", "libnuma-dev", "libtool-bin",
                "gettext", "uuid-dev", "libattr1-dev", "libacl1-dev", "libaio-dev", "xfslibs-dev", "fio", "acl", "attr",
                "gawk", "dmsetup"],
     # A model checker, which makes a C program of a model.

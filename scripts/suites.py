@@ -36,21 +36,18 @@ from locks import cache, room_for_builds
 from model import ROOT, Base, chosen_topics
 from process import Failure, say
 from qemu import accelerator, version
-from suite import (Absent, Had, Program, Suite, Where, fsx, hackbench, jobs, kselftests, ltp, perf, stress, syzkaller,
-                   trinity, xfstests)
+from suite import Absent, Had, Program, Suite, Where, debian, fsx, jobs, kselftests, ltp, xfstests
 from tree import apply, code_of, tree_of
 from watch import Late, Ran, Unfinished
 
 from runs import new_directory, newest_suites, read_json, write_report, write_run
 
-SUITES = {module.SUITE.name: module.SUITE for module in (hackbench, stress, perf, jobs, fsx, xfstests, ltp, kselftests,
-                                                         trinity, syzkaller)}
-# Those that run where nobody names any.
-USUAL = [suite.name for suite in SUITES.values() if not suite.fuzzer]
+SUITES = {suite.name: suite for suite in (*debian.SUITES, *(module.SUITE for module in (
+    jobs, fsx, xfstests, ltp, kselftests)))}
 # Raise this when what a guest does with a suite changes and its script does not.
 RULES = 1
 # The variables that name checkouts of the user's.
-CHECKOUTS = ("LTP", "XFSTESTS", "SYZKALLER")
+CHECKOUTS = ("LTP", "XFSTESTS")
 SIDES = ("baseline", "patched")
 # The guest of what User-Mode Linux lacks, and how much slower it is.
 EMULATED, SLOWER = "check", 4
@@ -239,9 +236,8 @@ def compare_suite(suite: Suite, had: Had, programs: list[Program], images: dict[
     config = images["patched"].config
     names = {one: f"{suite.name} {config} {one}" for one in SIDES}
     seen = {"patched": side(suite, had, programs, images["patched"], names["patched"], options)}
-    compared = [one for one in programs if not suite.fuzzer or seen["patched"][one.name].verdict == FAILED]
-    seen["baseline"] = side(suite, had, compared, images["baseline"], names["baseline"], options) if compared else {}
-    differ = [one for one in compared
+    seen["baseline"] = side(suite, had, programs, images["baseline"], names["baseline"], options)
+    differ = [one for one in programs
               if behaviour(seen["baseline"][one.name]) != behaviour(seen["patched"][one.name])]
     repeated = {}
     if differ:
@@ -258,7 +254,7 @@ def compare_suite(suite: Suite, had: Had, programs: list[Program], images: dict[
         remembered(suite, had, programs, images["patched"]).unlink(missing_ok=True)
     if any(seen["baseline"][name].verdict == FAILED and PASSED in of["baseline"] for name, of in repeated.items()):
         # A failure that the base did not repeat would hide one of the series from then on.
-        remembered(suite, had, compared, images["baseline"]).unlink(missing_ok=True)
+        remembered(suite, had, programs, images["baseline"]).unlink(missing_ok=True)
     return done
 
 
@@ -267,11 +263,6 @@ def red(compared: Compared) -> list[str]:
     baseline, and that is no pass."""
     return [name for name, sides in (compared.repeated or {}).items()
             if any(not one.startswith(PASSED) for one in sides["patched"].keys() - sides["baseline"].keys())]
-
-
-def ran_on(compared: Compared, which: str) -> list[Result]:
-    """What ran on the side @which: of a fuzzer not all on the baseline."""
-    return [sides[which] for sides in compared.seen.values() if which in sides]
 
 
 def suite_results(compared: Compared) -> Iterator[Result]:
@@ -285,7 +276,7 @@ def suite_results(compared: Compared) -> Iterator[Result]:
         told = "; ".join(f"{which}: " + ", ".join(f"{times}x {one}" for one, times in sides[which].items())
                          for which in SIDES)
         yield Result(f"{name}: {program}", FAILED if program in wrong else PASSED, told)
-    totals = {which: count(ran_on(compared, which)) for which in SIDES}
+    totals = {which: count([sides[which] for sides in compared.seen.values()]) for which in SIDES}
     yield Result(f"{name}: {len(compared.seen)} programs", PASSED if not wrong else FAILED,
                  f"baseline {totals['baseline']}; patched {totals['patched']}")
 
@@ -359,7 +350,7 @@ def json_row(compared: Compared) -> dict:
     if compared.seen is None:
         return row | {"not run": compared.why}
     wrong = red(compared)
-    totals = {which: {verdict: sum(one.verdict == verdict for one in ran_on(compared, which))
+    totals = {which: {verdict: sum(sides[which].verdict == verdict for sides in compared.seen.values())
                       for verdict in (PASSED, FAILED, SKIPPED)} for which in SIDES}
     alike = {name: sides["patched"] for name, sides in compared.seen.items() if name not in compared.repeated}
     return row | {
@@ -403,14 +394,13 @@ def content(base: Base, repo: Path, found: list[Compared]) -> dict:
 def main() -> int:
     """Run suites on both sides, write what was seen, and its report."""
     parser = arguments(__doc__, accel=True, fresh=True)
-    parser.add_argument("--suite", help=f"some of these, with commas: {','.join(SUITES)} (default: "
-                                        f"{','.join(USUAL)})")
+    parser.add_argument("--suite", help=f"some of these, with commas: {','.join(SUITES)} (default: all)")
     parser.add_argument("--config", help="only the guests of this configuration (default: um, and check for what "
                                          "that lacks)")
     parser.add_argument("--out", help="where to write (default: a new directory results/<base>/<date>)")
     args = parser.parse_args()
     base = args.base
-    names = [name.strip() for name in args.suite.split(",")] if args.suite else USUAL
+    names = [name.strip() for name in args.suite.split(",")] if args.suite else list(SUITES)
     for name in names:
         if name not in SUITES:
             raise Failure(f"unknown suite '{name}': there are {', '.join(SUITES)}")

@@ -19,7 +19,7 @@ import watch
 from ktap import FAILED, PASSED, SKIPPED, Result
 from process import Failure
 from suite import Absent, Had, Program, Suite, Where, built_suite, checkout
-from suite import fsx, hackbench, jobs, kselftests, ltp, stress, syzkaller, table
+from suite import debian, fsx, jobs, kselftests, ltp, table
 
 
 class Having(Case):
@@ -32,7 +32,7 @@ class Having(Case):
     def test_checkout(self):
         """Without a checkout a suite is absent; with a wrong one that is an error,
         since the user meant to run it."""
-        for module, name in ((ltp, "LTP"), (fsx, "XFSTESTS"), (syzkaller, "SYZKALLER")):
+        for module, name in ((ltp, "LTP"), (fsx, "XFSTESTS")):
             with self.subTest(name=name):
                 with self.assertRaises(Absent) as raised:
                     module.get(self.where())
@@ -46,9 +46,9 @@ class Having(Case):
     def test_package(self):
         """A package that is not there makes its suite absent."""
         self.fake("dpkg-query", 'case "$*" in *rt-tests*) echo 2.4-1;; *) echo none >&2; exit 1;; esac\n')
-        self.assertEqual(hackbench.get(self.where()).version, "rt-tests 2.4-1")
+        self.assertEqual(suites.SUITES["hackbench"].get(self.where()).version, "rt-tests 2.4-1")
         with self.assertRaises(Absent):
-            stress.get(self.where())
+            suites.SUITES["stress-ng"].get(self.where())
 
     def test_built(self):
         """What was built is there the next time; what broke off is not."""
@@ -88,7 +88,7 @@ class Having(Case):
         """Every name is one of a file, and no two programs of a suite have one."""
         had = [fsx.programs(), jobs.get(self.where()).programs]
         self.fake("dpkg-query", "echo 1\n")
-        had += [module.get(self.where()).programs for module in (hackbench, stress, suites.perf)]
+        had += [suite.get(self.where()).programs for suite in debian.SUITES]
         with mock.patch.object(kselftests, "kselftests", lambda *_: self.dir):
             put(self.dir / "kselftest-list.txt", "pidfd:pidfd_wait\npidfd:pidfd_test\n"
                 "filesystems/epoll:epoll_wakeup_test\nmm:ksft_cow.sh\n")
@@ -105,9 +105,9 @@ class Having(Case):
     def test_short(self):
         """Every pattern of what is run before a commit, or in QEMU, names something."""
         self.fake("dpkg-query", "echo 1\n")
-        for module in (hackbench, stress, suites.perf, jobs):
-            names = [one.name for one in module.get(self.where()).programs]
-            for pattern in (*module.SUITE.short, *module.SUITE.emulated):
+        for suite in (*debian.SUITES, jobs.SUITE):
+            names = [one.name for one in suite.get(self.where()).programs]
+            for pattern in (*suite.short, *suite.emulated):
                 self.assertTrue([name for name in names if suites.fnmatch(name, pattern)], pattern)
 
 
@@ -133,16 +133,8 @@ class Judging(Case):
 
     def test_stress(self):
         """What a class cannot do here is no failure."""
-        self.assertEqual([stress.judge(status, "")[0] for status in (0, 2, 3, 4, 124)],
+        self.assertEqual([debian.judge_stress(status, "")[0] for status in (0, 2, 3, 4, 124)],
                          [PASSED, FAILED, SKIPPED, SKIPPED, FAILED])
-
-    def test_syzkaller(self):
-        """A run of next to nothing proves nothing; each group has programs."""
-        said = "2026/11/26 00:28:42 executed programs: 7\n"
-        self.assertEqual([syzkaller.judge(137, text)[0] for text in ("", said, said + said.replace("7", "700"))],
-                         [FAILED, FAILED, PASSED])
-        for group in syzkaller.GROUPS:
-            self.assertIn("executing program 0:\n", (syzkaller.PROGRAMS / group).read_text())
 
 
 class Runner(Case):
@@ -249,19 +241,6 @@ class Guests(KernelCase):
             self.assertEqual(shown["3 programs"][0], FAILED)
             whole = [side for side, names in self.boots if names == ["a1", "a2", "b1"]]
             self.assertEqual(whole, ["patched", "baseline"] + ["patched"] * (turn - 1))
-
-    def test_fuzzer(self):
-        """Of a fuzzer the baseline runs what broke the patched kernel, and no more."""
-        self.suite = replace(self.suite, fuzzer=True)
-        self.assertEqual(self.shown(), {"3 programs": (PASSED, "baseline 0 passed, 0 failed, 0 skipped; "
-                                                       "patched 3 passed, 0 failed, 0 skipped")})
-        self.table["patched", "b1"] = [1]
-        done = suites.compare_suite(self.suite, self.had, list(self.had.programs), self.images,
-                                    suites.Options(fresh=True))
-        self.assertEqual(suites.red(done), ["b1"])
-        with mock.patch.dict(suites.SUITES, {self.suite.name: self.suite}):
-            self.assertEqual(suites.json_row(done)["baseline"], {PASSED: 1, FAILED: 0, SKIPPED: 0})
-        self.assertNotIn(["a1", "a2", "b1"], [names for side, names in self.boots if side == "baseline"])
 
     def test_unsteady(self):
         """What the baseline does as well now and then is none; it is listed."""
@@ -413,7 +392,7 @@ class Guests(KernelCase):
         with mock.patch.object(suites, "conditions", lambda *_: {
                 "base": "v0", "host CPU": "cpu", "compiler": self.compiler, "virtual CPUs": 2, "memory": "2G",
                 "repeats": 5, "kernels": [{"side": "patched", "config": "um", "code": self.code}]}), \
-                mock.patch.object(suites, "SUITES", {"s": self.suite, "hackbench": hackbench.SUITE}):
+                mock.patch.object(suites, "SUITES", {"s": self.suite, "hackbench": suites.SUITES["hackbench"]}):
             self.code, self.compiler = "1", "gcc"
             self.enterContext(mock.patch.object(runs, "ROOT", self.root))
 

@@ -73,9 +73,7 @@ class Suite:
     exit status and what it said; @short: patterns of the names of what is run
     before each commit; @setup: bash, once in each guest; @native, @emulated:
     patterns of what runs under User-Mode Linux, and in QEMU, since the former
-    lacks what it exercises; @fuzzer: it does something else in each run, so the
-    baseline runs only what broke the kernel with the series, and it runs only where
-    it is named."""
+    lacks what it exercises."""
 
     name: str
     summary: str
@@ -85,7 +83,6 @@ class Suite:
     setup: str = ""
     native: tuple[str, ...] = ("*",)
     emulated: tuple[str, ...] = ()
-    fuzzer: bool = False
 
 
 def setup(name: str) -> str:

@@ -8,8 +8,7 @@ CONDITIONS = (
     "with lockdep; a report in the kernel's log is a failure of the program that runs. `um` is User-Mode Linux with "
     "KASAN, `check` QEMU on x86-64 with KASAN, for what the former lacks. A program that did something else on one "
     "side was run {repeats} times more on each: it differs where the patched kernel did what {base} never did, and "
-    "is unsteady where {base} does that, too. Of a fuzzer the baseline runs what broke the patched kernel. "
-    "{cpu}, {compiler}, {virtual} virtual CPUs, {memory}.")
+    "is unsteady where {base} does that, too. {cpu}, {compiler}, {virtual} virtual CPUs, {memory}.")
 HEADS = ("suite", "version", "guest", "programs", "baseline: passed, failed, skipped", "patched", "differ", "unsteady")
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import stats
-from model import ROOT, Base, Row, Topic, measurable, with_series
+from model import ROOT, Base, Row, Topic, measurable, replaced, with_series
 from process import Failure
 from stats import WORSE, interval, number
 
@@ -179,9 +179,12 @@ def wrong_price(topic: Topic, own: Figures) -> str:
 
 
 def readme_table(base: Base, known: dict[str, tuple[Topic, Figures]]) -> str:
-    """The one table of all series."""
+    """The one table of the series that go in together."""
+    apart = {topic.name for topic in replaced(base)}
     lines = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
     for name, (topic, own) in known.items():
+        if name in apart:
+            continue
         link = f"[{name}](patches/{name}/{base.name}/0000-cover-letter.patch)"
         if topic.row and not gap(topic, own):
             first = marked(topic, own, lambda wanted, row: not wanted.cost)

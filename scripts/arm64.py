@@ -56,7 +56,6 @@ def fill_initramfs(root: Path) -> None:
 
 
 def made_of() -> str:
-    """What the initramfs is made of, as hex digits."""
     parts = [BUSYBOX[1], str(EXT4_SIZE), *EXT4, *((SOURCES / name).read_text() for name in SCRIPTS)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 

@@ -80,7 +80,6 @@ def chosen(compared: dict[str, Side], measurement: Measurement) -> dict[str, Sid
 
 
 def measures(topic: Topic) -> ModuleType:
-    """The module of measure/ that says what is measured of @topic."""
     return importlib.import_module(f"measure.{topic.name}")
 
 
@@ -270,7 +269,6 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace) -> tuple[dict, lis
 
 
 def main() -> None:
-    """Compare one topic, or all, and print the report."""
     parser = arguments(__doc__, topics="some", accel=True)
     parser.add_argument("--only", choices=("counts", "time"), help="take these alone (default: both)")
     parser.add_argument("--boots", type=at_least(5), default=100,

@@ -51,7 +51,6 @@ class Arch:
 
     @property
     def gcc(self) -> str:
-        """The program that compiles."""
         return f"{self.cross}gcc"
 
     @property
@@ -72,7 +71,6 @@ BY_CONFIG = {"arm64": ARM64, "um": UM, "um-time": UM}
 
 
 def arch(config: str) -> Arch:
-    """The architecture that configuration @config is for."""
     return BY_CONFIG.get(config, X86)
 
 
@@ -91,7 +89,6 @@ class Kernel:
 
     @property
     def image(self) -> Path:
-        """What a guest boots."""
         return self.path / arch(self.config).image.name
 
 
@@ -102,7 +99,6 @@ def remembering() -> dict[str, str]:
 
 
 def jobs() -> str:
-    """make's -j for this machine."""
     return f"-j{os.cpu_count() or 2}"
 
 
@@ -149,7 +145,6 @@ def options(paths: list[Path]) -> dict[str, str]:
 
 
 def requested(config: str) -> dict[str, str]:
-    """The options that the fragments of @config set, as options() has them."""
     return options(fragments(config))
 
 
@@ -388,7 +383,6 @@ def host_programs(names: list[str]) -> Path:
 
 
 def main() -> None:
-    """Build one kernel and print its directory."""
     parser = arguments(__doc__)
     parser.add_argument("--topic", type=find_topic, help="apply this series (default: none, the baseline)")
     parser.add_argument("--config", default="bench", choices=(*CONFIGS, *GUESTS), help="default: %(default)s")

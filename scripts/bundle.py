@@ -175,7 +175,6 @@ def pack(top: Path, archive: Path) -> None:
 
 
 def main() -> None:
-    """Make the archive of some topics, or of all that are timed."""
     parser = arguments(__doc__, topics="some")
     parser.add_argument("--out", type=Path, help="the directory of the archive (default: beside packages of make deb)")
     args = parser.parse_args()

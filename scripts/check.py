@@ -92,7 +92,6 @@ class Subject:
 
     @cached_property
     def repo(self) -> Path:
-        """The repository that has it."""
         return repository(self.base, self.kdir)
 
     @cached_property
@@ -210,7 +209,6 @@ def quick_suites(base: Base, repo: Path, chosen: list[Topic], what: Run) -> Iter
 
 
 def all_suites(base: Base, repo: Path, what: Run, before: str) -> Iterator[Result]:
-    """All suites on the kernel without series and on the one with all of them."""
     refusal = what.budget.refusal(SUITES_MINUTES)
     if refusal:
         yield Result(f"{before}suites", SKIPPED, refusal)
@@ -228,7 +226,6 @@ def packages(base: Base, repo: Path, chosen: list[Topic], what: Run, before: str
     revision = apply(repo, base, chosen)
 
     def check() -> Iterator[Result]:
-        """Build the package and boot its kernel, which has to be of its release."""
         config = kernel(repo, base, revision, "trace", "patched")
         where = run_directory("check-deb-package")
         made = deb.build_package(repo, base, revision, (config.path / "config").read_text(), "check", where)
@@ -327,7 +324,6 @@ def check_texts(subject: Subject, what: Run) -> Iterator[Result]:
 
 
 def objects(subject: Subject, chosen: list[Topic], what: Run, before: str, names: tuple[str, ...]) -> Iterator[Result]:
-    """What the series of @chosen touch, compiled in the configurations @names."""
     for result in configs.compare_series(chosen, subject.base, subject.repo, fresh=what.fresh,
                                  chosen=tuple(configs.CONFIGS[name] for name in names),
                                  refusal=what.budget.refusal(BUILD_MINUTES)):
@@ -367,7 +363,6 @@ def everything(subject: Subject, chosen: list[Topic], what: Run, before: str) ->
     base, name = subject.base, subject.before + before
 
     def tests(config: str, chosen: list[Topic], label: str = "patched", **more) -> Iterator[Result]:
-        """All kselftests of @chosen in the guest of @config."""
         return kselftest_guest(base, subject.repo, apply(subject.repo, base, chosen), config, chosen, label, what,
                                before=name, **more)
 
@@ -458,13 +453,11 @@ def proved(results: list[Result]) -> Iterator[Result]:
 
 
 def slowest(results: list[Result]) -> str:
-    """The tests that took longest, as lines."""
     longest = sorted((result for result in results if result.seconds >= 1), key=lambda result: -result.seconds)
     return "".join(f"  {result.seconds:5.0f} s  {result.name}\n" for result in longest[:SLOWEST])
 
 
 def main() -> int:
-    """Run all checks and end with the line 'N passed, N failed, N skipped'."""
     parser = arguments(__doc__, accel=True, fresh=True)
     parser.add_argument("--full", action="store_true", help="everything, on every base; takes hours")
     parser.add_argument("--minutes", type=at_least(1),

@@ -34,7 +34,6 @@ KEPT = {"download": "sources are downloaded again", "git": "sources are imported
 
 
 def megabytes(*paths: Path) -> int:
-    """What @paths take on the disk, in MiB."""
     there = [path for path in paths if path.exists()]
     return sum(int(line.split()[0]) for line in output("du", "-sm", *there).splitlines()) if there else 0
 
@@ -70,7 +69,6 @@ def alone(root: Path, held: ExitStack) -> None:
 
 
 def main() -> None:
-    """Clean the cache."""
     parser = arguments(__doc__, base=False)
     parser.add_argument("--all", action="store_true", help="remove the whole cache, exported trees included")
     parser.add_argument("--list", action="store_true", help="remove nothing")

@@ -56,7 +56,6 @@ def run(main) -> None:
     message on standard error and exit status 1 or 130.  Who ends it otherwise
     ends its builds and guests, too."""
     def stop(number: int, _frame: object) -> None:
-        """Leave in a way that runs what is in finally blocks."""
         sys.exit(128 + number)
 
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -56,7 +56,6 @@ class Config:
 
     @property
     def compiler(self) -> str:
-        """The program that compiles."""
         return f"clang{self.llvm}" if self.llvm else f"{self.cross}gcc"
 
     def fragments(self, base: Base | None = None) -> list[Path]:

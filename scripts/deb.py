@@ -76,7 +76,6 @@ def build_package(repo: Path, base: Base, revision: str, config: str, label: str
 
 
 def main() -> None:
-    """Build both packages, and say what to do with them."""
     parser = arguments(__doc__, topics="some")
     parser.add_argument("--config", type=Path,
                         help="a kernel configuration (default: that of the kernel that is booted)")

@@ -82,7 +82,6 @@ def mirrors(repo: Path, start: str, head: str) -> dict[str, str]:
 
 
 def content_of(tree: Path, blob: str) -> bytes:
-    """The content of a blob, to the byte."""
     return subprocess.run(["git", "-C", str(tree), "cat-file", "blob", blob], check=True,
                           capture_output=True).stdout
 
@@ -149,7 +148,6 @@ def write_mirrors(repo: Path, base: Base) -> None:
 
 
 def main() -> None:
-    """Export the committed state of a topic's tree."""
     args = arguments(__doc__, topics="one").parse_args()
     base, topic = args.base, need_series(args.topic, args.base, new=True)
     need("source")

@@ -191,7 +191,6 @@ def repository(base: Base, kdir: str | None = None) -> Path:
 
 
 def main() -> None:
-    """Fetch one base and print where its repository is."""
     args = arguments(__doc__).parse_args()
     need("source")
     say(f"fetch: {repository(args.base, args.kdir)}")

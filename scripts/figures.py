@@ -37,7 +37,6 @@ HEADS = ("series", "you see", "what goes away", "gain", "you pay", "kernel code"
 
 
 def percent(moved: float) -> str:
-    """A change as tables show it."""
     return f"{100 * moved:+.1f} %" if round(1000 * moved) else "0 %"
 
 
@@ -107,7 +106,6 @@ def values_of(row: dict) -> SimpleNamespace:
 
 
 def sentence(topic: Topic, name: str, own: Figures) -> str:
-    """The text @name of @topic with its figures in it."""
     if name not in topic.text:
         raise Failure(f"patches/{topic.name}/series.toml has no text '{name}': add it below [text]")
     known = {wanted.id: values_of(find(topic, wanted, own.rows)) for wanted in topic.row}
@@ -199,7 +197,6 @@ def readme_table(base: Base, known: dict[str, tuple[Topic, Figures]]) -> str:
 
 
 def costs(known: dict[str, tuple[Topic, Figures]]) -> str:
-    """What each series costs: its row with the price, as plain text."""
     lines = []
     for name, (topic, own) in known.items():
         lines.append(f"{name}: " + (marked(topic, own, lambda wanted, row: wanted.cost)
@@ -228,7 +225,6 @@ def fill(text: str, base: Base, known: dict[str, tuple[Topic, Figures]], letter:
     """@text with its blocks as they are to be; @letter: the topic whose cover
     letter it is, or nothing."""
     def written(match: re.Match) -> str:
-        """The block that @match is."""
         content = block(match["name"], base, known, letter)
         if match["kind"] == "..":
             # A comment of reStructuredText ends with an empty line.

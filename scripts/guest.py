@@ -86,7 +86,6 @@ def boot(image: Kernel, tests: Path, name: str, script: str, label: str, cpus: i
 
 
 def main() -> int:
-    """Boot the patched guest of some topics: interactively, or for one command."""
     parser = arguments(__doc__, topics="some")
     parser.add_argument("--config", default="trace", choices=(*CONFIGS, *GUESTS), help="default: %(default)s")
     parser.add_argument("--head", help="this revision of the kernel's repository instead of the patches")

@@ -39,7 +39,6 @@ def described(topic: Topic, base: Base) -> dict:
 
 
 def has_harness(topic: Topic, base: Base) -> bool:
-    """Whether @topic has such tests for @base."""
     return (variants(topic, base) / "harness.toml").exists()
 
 

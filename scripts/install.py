@@ -136,7 +136,6 @@ def search_path() -> str:
 
 
 def main() -> None:
-    """Install everything."""
     arguments(__doc__, base=False).parse_args()
     os.environ[AGREED] = "1"
     need(*PACKAGES)

@@ -75,7 +75,6 @@ def report(lines: list[str], place: int) -> str:
 
 
 def reports(console: str) -> list[str]:
-    """All that report() finds in a kernel log."""
     lines = console.splitlines()
     return list(filter(None, (report(lines, place) for place in range(len(lines)))))
 

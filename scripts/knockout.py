@@ -84,7 +84,6 @@ def judge_case(case: Case, text: str) -> Result:
 
 
 def has_cases(topic: Topic, base: Base) -> bool:
-    """Whether the series of @topic for @base has cases."""
     return (variants(topic, base) / "knockout.toml").exists()
 
 

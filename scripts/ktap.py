@@ -29,7 +29,6 @@ class Result:
 
 
 def depth(indent: str) -> int:
-    """How deep a line is nested: the kselftest runner puts '# ' before each."""
     return indent.count("#")
 
 
@@ -114,14 +113,12 @@ def parse(text: str) -> list[Result]:
 
 
 def show(results: list[Result]) -> None:
-    """Print a line for each of @results, with the reason where there is one."""
     for result in results:
         mark = {PASSED: "ok", FAILED: "not ok", SKIPPED: "skip"}[result.verdict]
         print(f"{mark} - {result.name}" + (f" # {result.why}" if result.why else ""), flush=True)
 
 
 def shown(results: Iterable[Result]) -> list[Result]:
-    """All of @results, each printed as it comes."""
     found = []
     for result in results:
         found.append(result)
@@ -130,6 +127,5 @@ def shown(results: Iterable[Result]) -> list[Result]:
 
 
 def count(results: list[Result]) -> str:
-    """The closing line: 'N passed, N failed, N skipped'."""
     return ", ".join(f"{sum(result.verdict == verdict for result in results)} {verdict}"
                      for verdict in (PASSED, FAILED, SKIPPED))

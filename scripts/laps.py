@@ -31,7 +31,6 @@ def compared(laps: list[dict], row: str, kernel: str, cpus: int) -> dict | None:
 
 
 def base_value(laps: list[dict], row: str, cpus: int) -> float | None:
-    """The median of the base in @row with @cpus CPUs, or None."""
     found = [one[BASE][row] for one in of_cpus(laps, cpus) if row in one.get(BASE, {})]
     return median(found) if found else None
 

@@ -48,7 +48,6 @@ class Gate:
 
     @property
     def holds(self) -> bool:
-        """Whether it does."""
         return bool(self.rows) and self.error <= MOST and not self.wrong
 
 
@@ -72,7 +71,6 @@ def fitted(cells: list[tuple[float, float, float]]) -> float:
     """The cost of a visit with which @cells, of a private time, visits and throughput
     of CPUS CPUs, are foretold best, in the unit of the private time."""
     def wrong(line: float) -> float:
-        """How far off it is."""
         return sum(log(throughput(CPUS, private, visits * line) / measured) ** 2
                    for private, visits, measured in cells)
 
@@ -89,7 +87,6 @@ class Model:
         self.line = fitted([self.cell("tmpfs", size) for size in SIZES]) if self.known() else 0.0
 
     def time(self, system: str, size: str, what: str) -> dict | None:
-        """The row of time of @what readers do of @size bytes on @system."""
         return self.rows.get(("throughput", f"{system}, {size} B, {CPUS} CPUs, {what}"))
 
     def visits(self, system: str, size: str, side: str) -> float:
@@ -141,12 +138,10 @@ class Model:
                     f"in another direction: {'; '.join(wrong)}" if wrong else "")
 
     def gates(self) -> list[Gate]:
-        """All of them."""
         sides = {side for row in self.rows.values() for side in row.get("statistics", {}).get("sides", {})}
         return [self.other_base(), *(self.kernel(side) for side in ("patched", *sorted(sides - {AGAIN}))), published()]
 
     def lines(self) -> list[str]:
-        """What the report says of it, as Markdown."""
         gates = self.gates()
         found = [f"Visits are `{self.metric}`, counted with {CPUS} CPUs; a visit takes {self.line:.0f} ns here.", "",
                  "| has to foretell | rows | error, rms | |", "|---|---|---|---|"]
@@ -166,7 +161,6 @@ class Model:
 def published() -> Gate:
     """The published table: L of its first row, T of its reads of a page each."""
     def rate(size: int, which: int) -> float:
-        """Reads a nanosecond."""
         return PUBLISHED[size][which] * (1 << 20) / size / 1e9
 
     first, *others = PUBLISHED

@@ -270,7 +270,6 @@ def quick(base: Base, chosen: list[Topic], repo: Path, fresh: bool) -> Iterator[
 
 
 def lint_series(topic: Topic, base: Base, repo: Path, fresh: bool) -> Iterator[Result]:
-    """All checks of one series; @fresh: do also what was seen to pass."""
     try:
         head = apply(repo, base, [topic])
     except Failure as err:
@@ -283,7 +282,6 @@ def lint_series(topic: Topic, base: Base, repo: Path, fresh: bool) -> Iterator[R
 
 
 def lint(base: Base, chosen: list[Topic], repo: Path, fresh: bool) -> Iterator[Result]:
-    """All checks of the series of @chosen, and of the mirrors."""
     for topic in chosen:
         yield from lint_series(topic, base, repo, fresh)
     if base.reference:
@@ -291,7 +289,6 @@ def lint(base: Base, chosen: list[Topic], repo: Path, fresh: bool) -> Iterator[R
 
 
 def main() -> int:
-    """Lint one topic, or all, and print the count."""
     parser = arguments(__doc__, topics="some", fresh=True)
     args = parser.parse_args()
     topics = chosen_topics(args.topic, args.base)

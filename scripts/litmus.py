@@ -180,7 +180,6 @@ def run_litmus(topic: Topic, base: Base, repo: Path) -> list[Result]:
 
 
 def main() -> int:
-    """Run the tests and end with the line 'N passed, N failed, N skipped'."""
     parser = arguments(__doc__, topics="some")
     parser.add_argument("--source", type=Path, help="a kernel tree whose memory model the given tests are run with "
                         "(default: the base's)")

@@ -24,7 +24,6 @@ KEYS = ("format", "bundle", "base", "tag", "jobs", "kernels", "machine", "virtua
 
 
 def directory(base: Base) -> Path:
-    """Where the files of @base lie."""
     return ROOT / "results" / base.name / "machines"
 
 
@@ -50,7 +49,6 @@ def read(path: Path) -> dict:
 
 
 def files(base: Base) -> list[Path]:
-    """Those that were taken in."""
     return sorted(directory(base).glob("*.json"))
 
 
@@ -120,7 +118,6 @@ def page(base: Base, repo: Path, topics: list[Topic]) -> str:
 
 
 def check(base: Base) -> str:
-    """What is wrong with the files of @base, or nothing."""
     try:
         for path in files(base):
             read(path)

@@ -251,7 +251,6 @@ def mails(repo: Path, args: argparse.Namespace, commit: str) -> str:
 
 
 def main() -> None:
-    """Write <topic>.mbox."""
     parser = arguments(__doc__, topics="one")
     parser.add_argument("--from", dest="sender", type=sender, required=True,
                         help="'Name <address>' of who submits and signs off")

@@ -39,7 +39,6 @@ def known(what: str, path: Path, fresh: bool) -> list[Result]:
 
 
 def keep(path: Path, results: list[Result]) -> None:
-    """Write @results to @path, all or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, [astuple(result) for result in results])
 

@@ -37,8 +37,6 @@ MOST_ROWS = 12
 
 @dataclass(frozen=True)
 class Base:
-    """One row of bases.toml."""
-
     name: str
     tag: str
     version: str
@@ -71,7 +69,6 @@ class Merged:
     commit: str
 
     def __str__(self) -> str:
-        """As sentences have it."""
         return f"{self.what} since {self.release}" + (f" ({self.commit[:12]})" if self.commit else "")
 
 
@@ -212,12 +209,10 @@ class Topic:
 
 
 def listed(merged: tuple[Merged, ...]) -> str:
-    """@merged as an enumeration within a sentence."""
     return ", ".join(map(str, merged))
 
 
 def read_toml(path: Path) -> dict:
-    """What the TOML file @path says; Failure where it cannot be read."""
     try:
         return parsed(path, path.stat().st_mtime_ns, path.stat().st_size)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
@@ -275,12 +270,10 @@ def expect(where: str, row: dict, required: set[str], optional: set[str] = froze
 
 
 def plain(row: dict) -> dict:
-    """@row with its lists as tuples."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
 
 
 def state(where: str, row: dict) -> State:
-    """The State that the table @row of a series.toml is, called @where."""
     expect(where, row, set(), {"merged", *PER_BASE})
     merged = row.get("merged", [])
     if not isinstance(merged, list) or not all(isinstance(part, dict) for part in merged):

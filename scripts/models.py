@@ -114,7 +114,6 @@ def run_case(name: str, source: Path, options: list[str], wrong: bool) -> Result
 
 
 def run_models(topic: Topic) -> Iterator[Result]:
-    """The results of the models of @topic."""
     for program in ("spin", "gcc"):
         if not shutil.which(program):
             yield Result(f"{topic.name}: models", SKIPPED, f"there is no {program}: 'apt-get install {program}'")

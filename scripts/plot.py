@@ -19,7 +19,6 @@ TICKS = {0.25: "0.25×", 0.5: "0.5×", 0.71: "0.7×", 1: "same", 1.41: "1.4×", 
 
 
 def place_name(value: float) -> str:
-    """A place on the x axis, as sizes are called."""
     for unit, factor in (("M", 1 << 20), ("K", 1 << 10)):
         if value >= factor and value % factor == 0:
             return f"{value / factor:g}{unit}"
@@ -44,7 +43,6 @@ def ratio(row: dict) -> tuple[float, float, float]:
 
 
 def draw(axes, topic: Topic, rows: list[dict]) -> None:
-    """Draw the panel of @topic from @rows on @axes."""
     band: dict[float, tuple[float, float]] = {}
     for number, curve in enumerate(topic.panel.curve):
         shown = points(curve, rows)

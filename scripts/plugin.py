@@ -58,7 +58,6 @@ def option(name: str, run_dir: Path, *words: str) -> str:
 
 
 def symbols(kernel: Kernel) -> dict[str, str]:
-    """The addresses of @kernel's symbols, in hex, by name."""
     return {line.split()[2]: line.split()[0] for line in output("nm", kernel.path / "vmlinux").splitlines()
             if len(line.split()) == 3}
 

@@ -63,7 +63,6 @@ def bash(path: Path) -> str:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file's content, in hex."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -130,5 +129,4 @@ def logged(what: str, argv: list, log: Path, cwd: Path | None = None, env: dict 
 
 
 def free(path: Path) -> int:
-    """The bytes that are free where @path is."""
     return shutil.disk_usage(path).free

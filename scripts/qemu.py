@@ -30,7 +30,6 @@ BOOTS = 3
 
 
 def version(system: str = "x86_64") -> str:
-    """The first line of what the QEMU for @system says of its version."""
     return output(f"qemu-system-{system}", "--version").splitlines()[0]
 
 

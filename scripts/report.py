@@ -42,13 +42,11 @@ MOST_WORSE = 12
 
 
 def markdown(heads: list[str], lines: list[list[str]]) -> list[str]:
-    """A Markdown table of @heads and @lines."""
     return ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads),
             *("| " + " | ".join(line) + " |" for line in lines)]
 
 
 def chosen_rows(topic: Topic, own: Figures) -> list[str]:
-    """The table of the [[row]] tables of @topic."""
     lines = []
     for wanted in topic.row:
         row = figures.find(topic, wanted, own.rows)
@@ -84,7 +82,6 @@ def worse_rows(rows: list[dict]) -> list[str]:
 
 
 def topic_section(topic: Topic, own: Figures) -> list[str]:
-    """What the report says of one topic."""
     lines = [f"## {topic.name}: {topic.summary}", ""]
     if not own.rows:
         return [*lines, f"Not measured yet: `make bench TOPIC={topic.name}`.", ""]
@@ -108,7 +105,6 @@ def topic_section(topic: Topic, own: Figures) -> list[str]:
 
 
 def rows_csv(known: list[tuple[Topic, Figures]]) -> str:
-    """All rows of the topics @known as CSV: a line for each kernel of a row."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -144,7 +140,6 @@ def write(out: Path, base: Base, known: list[tuple[Topic, Figures]]) -> None:
 
 
 def main() -> None:
-    """Write the report of one base, and the blocks of the texts that speak of it."""
     parser = arguments(__doc__)
     parser.add_argument("--add", type=Path, help="take in this file of a bundle's ./run first")
     args = parser.parse_args()

@@ -78,7 +78,6 @@ def read_summary(path: Path) -> list[dict]:
 
 
 def key_of(row: dict) -> tuple[str, str, str]:
-    """What names @row among those of its topic."""
     return row["evidence"], row["metric"], row["condition"]
 
 
@@ -119,7 +118,6 @@ def verdict(row: dict) -> str:
 def directories(base: Base) -> list[Path]:
     """The runs of @base, the newest last."""
     def age(path: Path) -> tuple[str, int]:
-        """What sorts runs: the date, and the number of the run on that day."""
         date, _, number = path.name.partition(".")
         return date, int(number or 1)
 

@@ -56,7 +56,6 @@ def paired(ratios: list[float], draws: int = 2000, level: float = 0.95) -> dict:
 
 
 def narrow(found: dict) -> bool:
-    """Whether the interval of @found, as paired() has it, is NARROW."""
     low, high = found["interval"]
     return (high - low) / 2 <= NARROW * found["ratio"]
 
@@ -82,6 +81,5 @@ def number(value: float) -> str:
 
 
 def interval(found: dict) -> str:
-    """The ratio that @found has, with its interval."""
     low, high = found["interval"]
     return f"{found['ratio']:.2f} [{low:.2f}, {high:.2f}]"

@@ -29,7 +29,6 @@ class Budget:
 
     @property
     def used(self) -> float:
-        """The minutes that are over."""
         return (time.monotonic() - self.begin) / 60
 
     def refusal(self, needed: int) -> str:
@@ -71,7 +70,6 @@ class Times:
             self.known = {}
 
     def expected(self, step: Step) -> float:
-        """The seconds that @step will take."""
         before = self.known.get(step.name, {})
         if step.inputs and before.get("passed") == step.inputs and not self.fresh:
             return REMEMBERED

@@ -188,7 +188,6 @@ def guests(image: Kernel, suite: Suite, had: Had, programs: list[Program], name:
 
 
 def nothing() -> Path:
-    """An empty directory, for guests that get no files of a suite."""
     path = cache() / "suite" / "nothing"
     path.mkdir(parents=True, exist_ok=True)
     return path
@@ -224,7 +223,6 @@ def repeat(suite: Suite, had: Had, programs: list[Program], image: Kernel, name:
 
 
 def frequencies(results: list[Result]) -> dict[str, int]:
-    """How often each behaviour is among @results."""
     seen = [behaviour(result) for result in results]
     return {one: seen.count(one) for one in dict.fromkeys(seen)}
 
@@ -309,7 +307,6 @@ def short(base: Base, repo: Path, revision: str, image: Kernel, options: Options
         programs = chosen_programs(suite, had, image.config, short=True)
 
         def seen(suite: Suite = suite, had: Had = had, programs: list[Program] = programs) -> Iterator[Result]:
-            """What @programs do now."""
             try:
                 for result in guests(image, suite, had, programs, f"{suite.name} short", options).values():
                     yield replace(result, name=f"suites: {suite.name}: {result.name}")
@@ -345,7 +342,6 @@ def compare_suites(base: Base, repo: Path, names: list[str], configs: list[str],
 
 
 def json_row(compared: Compared) -> dict:
-    """@compared as suites.json has it."""
     row = {"suite": compared.suite, "summary": SUITES[compared.suite].summary, "config": compared.config}
     if compared.seen is None:
         return row | {"not run": compared.why}
@@ -363,7 +359,6 @@ def json_row(compared: Compared) -> dict:
 
 
 def conditions(base: Base, repo: Path, configs: list[str]) -> dict:
-    """What the suites were run on and with."""
     revisions = {"baseline": base.tag, "patched": apply(repo, base, chosen_topics(None, base))}
     return {"base": base.tag, "host CPU": machine.machine()["CPU model"], "host CPUs": os.cpu_count(),
             "compiler": compiler(), "virtual CPUs": 2, "memory": MEMORY, "repeats": REPEATS,
@@ -392,7 +387,6 @@ def content(base: Base, repo: Path, found: list[Compared]) -> dict:
 
 
 def main() -> int:
-    """Run suites on both sides, write what was seen, and its report."""
     parser = arguments(__doc__, accel=True, fresh=True)
     parser.add_argument("--suite", help=f"some of these, with commas: {','.join(SUITES)} (default: all)")
     parser.add_argument("--config", help="only the guests of this configuration (default: um, and check for what "
@@ -422,7 +416,6 @@ def main() -> int:
 
 
 def guest_configs(base: Base) -> list[str]:
-    """The configurations of the guests in which suites run on @base."""
     return [UM.name, EMULATED] if base.uml else [EMULATED]
 
 

@@ -72,18 +72,15 @@ def at_or_above(buckets: list[dict], least: int) -> int:
 
 
 def share(part: float, whole: float) -> str:
-    """@part of @whole in per cent."""
     share = part / whole * 100
     return f"{share:.0f} %" if share >= 1 or not share else "less than 1 %"
 
 
 def rate(value: float) -> str:
-    """So many in a second: no more digits than it has meaning."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def milliseconds(waited: float, seconds: float) -> str:
-    """@waited nanoseconds in @seconds, as milliseconds for each second."""
     return f"{waited / 1e6 / seconds:.3g} ms in each second"
 
 
@@ -147,12 +144,10 @@ def cached_reads(maps: dict, seconds: float, small: dict, most: int) -> str:
 
 
 def filemap_verdict(maps: dict, seconds: float) -> str:
-    """Whether reads of up to SMALL bytes are there that would gain."""
     return cached_reads(maps, seconds, maps.get("@small", {}), SMALL)
 
 
 def pageguard_verdict(maps: dict, seconds: float) -> str:
-    """Whether reads of up to a page are there that would gain."""
     return cached_reads(maps, seconds, maps.get("@page", {}), PAGE)
 
 
@@ -181,7 +176,6 @@ SURVEYS = {
 
 
 def kernel_symbols() -> set[str]:
-    """The names of the kernel's functions and data."""
     return {line.split()[2] for line in KALLSYMS.read_text().splitlines() if line.count(" ") >= 2}
 
 
@@ -293,7 +287,6 @@ def surveyed(topic: str, look: Callable[[str], tuple[dict | None, float, str]]) 
 
 
 def main() -> None:
-    """Survey this machine, and print a verdict for each topic."""
     parser = arguments(__doc__, base=False)
     parser.add_argument("--topic", help=f"some of {' '.join(SURVEYS)}, separated by blanks (default: all)")
     parser.add_argument("--duration", type=at_least(1, 86400), default=10,
@@ -321,7 +314,6 @@ def main() -> None:
 
     @cache
     def look(name: str) -> tuple[dict | None, float, str]:
-        """Run the script @name, once for all topics that it is of."""
         say(f"survey: {name}.bt" + ("" if args.exec else f", {args.duration} s"))
         return looked(name, known, args.duration, args.exec)
 

@@ -46,7 +46,6 @@ def worktree(repo: Path, name: str, revision: str) -> Path:
 
 
 def commit_of(repo: Path, revision: str) -> str:
-    """The id of the commit that @revision names in @repo."""
     return output("git", "--git-dir", repo, "rev-parse", revision + "^{commit}")
 
 
@@ -65,7 +64,6 @@ def is_code(path: str) -> bool:
 
 
 def uncommented(text: str) -> str:
-    """The C source @text without its comments, indentation and empty lines."""
     return subprocess.run(UNCOMMENT, input=text, capture_output=True, text=True, check=True).stdout
 
 
@@ -240,7 +238,6 @@ def edit_tree(repo: Path, base: Base, topic: Topic) -> Path:
 
 
 def main() -> None:
-    """Make or refresh the tree of one topic and print its path."""
     args = arguments(__doc__, topics="one").parse_args()
     topic = need_series(args.topic, args.base, new=True)
     need("source")

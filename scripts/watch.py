@@ -39,16 +39,13 @@ class Ran:
 
     @property
     def console(self) -> Path:
-        """The kernel's log."""
         return self.path / "console.log"
 
     @property
     def output(self) -> Path:
-        """What the script printed, both streams."""
         return self.path / "output.log"
 
     def reports(self) -> list[str]:
-        """What klog.reports() finds in the kernel's log."""
         return reports(self.console.read_text(errors="replace"))
 
 

@@ -52,5 +52,4 @@ def size_name(size: int) -> str:
 
 
 def json_lines(path: Path) -> list[dict]:
-    """The objects of a file that has one JSON object a line."""
     return [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{")]

@@ -110,7 +110,6 @@ def contended(line: dict) -> set[int]:
 
 
 def everybody(line: dict) -> set[int]:
-    """All CPUs that touch @line."""
     return {cpu for cpu, _turns in line["cpus"]}
 
 

@@ -72,7 +72,6 @@ def measurement(conditions: dict[str, str], setup: str = "", beside: str = "",
     the benchmark.  @setup: shell that makes what these need; @beside: shell that
     measures @others, which are rows of the run's directory."""
     def rows(run: Path) -> list[dict]:
-        """The rows of one boot."""
         found = measured(run)
         return [row("throughput", "op/s", condition, "timed-uml", found[what])
                 for condition, what in conditions.items()] + others(run)

@@ -90,7 +90,6 @@ def counter_rows(run: Path) -> list[dict]:
 
 
 def locked(kernel: Kernel, run: Path) -> str:
-    """What QEMU's -plugin takes to count what is done with these locks held."""
     if LOCK in plugin.symbols(kernel):
         return plugin.insns(kernel, run, spinlock=LOCK)
     return plugin.insns(kernel, run, spinning=NUMBERS)

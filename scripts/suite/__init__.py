@@ -86,7 +86,6 @@ class Suite:
 
 
 def setup(name: str) -> str:
-    """The bash of the file of @name beside this one, for a suite's @setup."""
     return bash(Path(__file__).with_name(f"{name}.sh"))
 
 

@@ -38,7 +38,6 @@ RUNS = (("", OPERATIONS, SYSTEMS, 1800, NO_MAPPED_WRITES),
         (MAPPED, 20_000, ("ext4",), 300, ""))
 
 def compile_fsx(source: Path, to: Path) -> None:
-    """Compile fsx of the xfstests in @source into the directory @to."""
     (to / "config.h").write_text("")
     logged("fsx", ["gcc", "-O2", "-w", "-include", "getopt.h", *(f"-D{name}" for name in DEFINES), f"-I{to}",
                    f"-I{source / 'src'}", "-o", to / "fsx", source / "ltp/fsx.c"], cache() / "log" / "suite-fsx.log")
@@ -59,7 +58,6 @@ def programs() -> tuple[Program, ...]:
 
 
 def get(where: Where) -> Had:
-    """Built from the user's checkout of xfstests."""
     source = checkout(where, "XFSTESTS", "xfstests", "ltp/fsx.c")
     blob = output("git", "hash-object", "--no-filters", source / "ltp/fsx.c")
     files = built_suite("fsx", [blob, *DEFINES, fingerprint(source / "src")], lambda to: compile_fsx(source, to))

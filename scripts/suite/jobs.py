@@ -14,7 +14,6 @@ BUILD = "sources && make -j%s -f /tmp/build.mk program && [ $(./program) = 276 ]
 
 
 def get(_where: Where) -> Had:
-    """What every machine has that builds kernels."""
     return Had(output("make", "--version").splitlines()[0], tuple(
         Program(f"{name}-{tokens}", command % tokens, 240)
         for name, command in (("jobs", JOBS), ("build", BUILD)) for tokens in (2, 4, 16)))

@@ -31,7 +31,6 @@ SKIP = 4
 
 
 def get(where: Where) -> Had:
-    """Built from the kernel with all series."""
     if not where.base.uml:
         raise Absent(f"the tests of mm are those of a newer kernel than {where.base.tag}")
     files = kselftests(where.repo, where.revision, list(TARGETS))

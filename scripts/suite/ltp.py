@@ -94,7 +94,6 @@ def programs(files: Path) -> tuple[Program, ...]:
 
 
 def get(where: Where) -> Had:
-    """Built from the user's checkout of LTP."""
     source = checkout(where, "LTP", "the Linux Test Project", "runtest/syscalls")
     files = built_suite("ltp", [fingerprint(source), *SYSCALLS, *OTHERS], lambda to: build(source, to))
     return Had(f"LTP {(source / 'VERSION').read_text().strip()}", programs(files), files)

@@ -13,18 +13,15 @@ HEADS = ("suite", "version", "guest", "programs", "baseline: passed, failed, ski
 
 
 def totals(row: dict, side: str) -> str:
-    """How many programs passed, failed and were skipped."""
     return ", ".join(str(row[side][verdict]) for verdict in ("passed", "failed", "skipped"))
 
 
 def behaviours(sides: dict) -> str:
-    """What a program did on each side, and how often."""
     return "; ".join(f"{side} " + ", ".join(f"{times}x {what}" for what, times in seen.items())
                      for side, seen in sides.items())
 
 
 def section(content: dict) -> list[str]:
-    """The lines of a report on the @content of a suites.json."""
     where = content["environment"]
     lines = ["## Other people's tests", "", CONDITIONS.format(
         base=where["base"], repeats=where["repeats"], cpu=where["host CPU"], compiler=where["compiler"],

@@ -53,7 +53,6 @@ def build(source: Path, to: Path) -> None:
 
 
 def get(where: Where) -> Had:
-    """Built from the user's checkout of xfstests."""
     source = checkout(where, "XFSTESTS", "xfstests", "ltp/fsx.c")
     files = built_suite("xfstests", [fingerprint(source)], lambda to: build(source, to))
     return Had(f"xfstests {output('git', '-C', source, 'log', '-1', '--format=%h of %as')}",

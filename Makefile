@@ -8,7 +8,7 @@ LTP ?=
 XFSTESTS ?=
 export KDIR LTP XFSTESTS
 export HOTPATHS_INSTALL := $(filter 1,$(INSTALL))
-# What is given to this make is not for those that it starts: some have an INSTALL, too.
+# Variables of this make are not for the makes that it starts: some have an INSTALL, too.
 unexport INSTALL MAKEFLAGS
 
 # What the user gives reaches the steps through the environment, so that spaces

@@ -75,7 +75,7 @@ def build_sides(topic: Topic, compared: dict[str, Side], config: str) -> dict[st
 
 
 def chosen(compared: dict[str, Side], measurement: Measurement) -> dict[str, Side]:
-    """Those of @compared that @measurement is of."""
+    """The sides of @compared that @measurement is of."""
     return {name: side for name, side in compared.items() if name in (measurement.sides or compared)}
 
 

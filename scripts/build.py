@@ -32,7 +32,7 @@ REGRESS = ROOT / "regress"
 # Directories there that no program is built of.
 NOT_BUILT = ("litmus", "models")
 LONG_AGO = 1767225600  # 2026 began: before anything was built
-# The same source must give the same kernel, whoever builds it and when.
+# The same source must give the same kernel, on any machine at any time.
 REPRODUCIBLE = {"KBUILD_BUILD_USER": "hotpaths", "KBUILD_BUILD_HOST": "hotpaths",
                 "KBUILD_BUILD_TIMESTAMP": "2026-01-01", "LOCALVERSION": ""}
 # Debian's ccache has compilers of the same names here.  A header that a series
@@ -118,7 +118,7 @@ def fragments(config: str, base: Base | None = None) -> list[Path]:
 
 
 def with_own(kconfig: Path, names: list[str], base: Base | None) -> list[Path]:
-    """The fragments @names below @kconfig, and then those of the same names
+    """The fragments @names below @kconfig, and then the files of the same names
     that are there for @base alone."""
     own = [kconfig / "bases" / base.name / name for name in names] if base else []
     return [*(kconfig / name for name in names), *(path for path in own if path.exists())]
@@ -188,7 +188,7 @@ def configure(source: Path, out: Path, config: str, base: Base) -> None:
 
 
 def selected(source: Path, out: Path, objects: list[str], words: tuple[str, ...] = ()) -> list[str]:
-    """Those of @objects that the configuration of @out builds, in order; all
+    """The objects of @objects that the configuration of @out builds, in order; all
     are removed from @out.  make is called with @words, and prepared @out.
 
     An object that is asked for by name is built whether or not it is
@@ -277,7 +277,7 @@ def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Ke
     if have:
         return have
     with lock(f"{repo.name}-build"):
-        # Whoever held the lock may have built it.
+        # Another run may have built it before this one got the lock.
         have = kept(path, commit)
         if have:
             return have

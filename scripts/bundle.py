@@ -35,8 +35,8 @@ MOST_BYTES = 80 << 20
 IMAGE = "16M"           # of an ext4 file system, with room for a file of each CPU
 LONG_AGO = 1767225600   # 2026 began: the archive does not say when it was made
 
-# What is timed: by job, its lines as init.c has them, those that are rows with their
-# names.  {cpus} is the number of the guest's CPUs, {half} half of it.
+# What is timed: by job, its lines as init.c has them; a line that is a row has a name.
+# {cpus} is the number of the guest's CPUs, {half} half of it.
 JOBS = {
     "pid": (
         ("alloc_pid() and free_pid()", "bench pid 1 {cpus}"),

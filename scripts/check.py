@@ -150,7 +150,7 @@ def emulator(image: Kernel) -> str:
 
 
 def guest(image: Kernel, tests: Path, name: str, script: str, what: Run, round_robin: bool = False) -> Iterator[Result]:
-    """The results of booted(), each with @name before it, or those that are
+    """The results of booted(), each with @name before it, or what is
     remembered of the same kernel, tests, script and emulator."""
     trace = [path.read_text() for pattern in ("survey.py", "survey/*.bt", "trace/*")
              for path in sorted((ROOT / "scripts").glob(pattern))] if script == TOOLS else []
@@ -162,11 +162,11 @@ def guest(image: Kernel, tests: Path, name: str, script: str, what: Run, round_r
 def kselftest_guest(base: Base, repo: Path, revision: str, config: str, chosen: list[Topic], label: str,
                     what: Run, only: tuple[str, ...] = (), neighbours: bool = False, tools: bool = False,
                     before: str = "") -> Iterator[Result]:
-    """The tests of the topics @chosen, and if @neighbours, of the kernel's own
-    that exercise the same code, or those of them that @only names as the runner
-    does, on the kernel of @revision with configuration @config, and if @tools,
-    the tracing tools, where the time is left.  @label names the series in
-    progress lines; @before comes before each result's name."""
+    """The tests of the topics @chosen, and if @neighbours, of the kernel's own that
+    exercise the same code, or the ones that @only names as the runner does, on the
+    kernel of @revision with configuration @config, and if @tools, the tracing tools,
+    where the time is left.  @label names the series in progress lines; @before comes
+    before each result's name."""
     name = f"{before}kselftests {config}"
     needed = GUEST_MINUTES + (0 if cached(repo, base, revision, config) else BUILD_MINUTES)
     refusal = what.budget.refusal(needed)
@@ -398,8 +398,8 @@ def everything(subject: Subject, chosen: list[Topic], what: Run, before: str) ->
 
 def full_steps(subject: Subject, what: Run) -> Iterator[Step]:
     """What `make check-full` adds for one base: of the series that go in together, and
-    of each that one of them replaces.  KCSAN runs on the reference base: its known races
-    are those that klog names."""
+    of each that one of them replaces.  KCSAN runs on the reference base: klog names its
+    known races."""
     base, chosen = subject.base, subject.chosen
     yield from everything(subject, chosen, what, "")
     only = named_tests(chosen, "emulated")
@@ -419,7 +419,7 @@ def full_steps(subject: Subject, what: Run) -> Iterator[Step]:
 
 def concerned_bases(base: Base) -> Iterator[Base]:
     """The bases that a run about @base checks: with the reference go all others
-    that have series, but for those that are somebody's own tree."""
+    that have series, except where the source is the user's own tree."""
     yield base
     if base.reference:
         for other in bases().values():

@@ -40,7 +40,7 @@ def megabytes(*paths: Path) -> int:
 
 def listing(root: Path, own: list[Path], edited: list[Path]) -> list[str]:
     """A line for each part of the cache @root: how much it is, and what it takes to have
-    it again; @own: the worktrees of the steps; @edited: those of series."""
+    it again; @own: the worktrees of the steps; @edited: the worktrees of series."""
     rows = [(megabytes(root / name), f"{name}: {words}") for name, words in REBUILT.items()]
     rows.append((megabytes(*own), "tree: worktrees are checked out again"))
     lines = [f"{size:8} MB  {words}" for size, words in sorted(rows, reverse=True) if size]

@@ -53,7 +53,7 @@ def at_least(least: int, most: int | None = None):
 
 def run(main) -> None:
     """Run a step's main() as a program: a Failure or an interrupt becomes one
-    message on standard error and exit status 1 or 130.  Who ends it otherwise
+    message on standard error and exit status 1 or 130.  A signal that ends it
     ends its builds and guests, too."""
     def stop(number: int, _frame: object) -> None:
         sys.exit(128 + number)

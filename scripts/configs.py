@@ -123,7 +123,7 @@ def stacks(text: str) -> dict[str, int]:
 
 
 def build_config(config: Config, source: Path, label: str, out: Path, objects: list[str]) -> Built:
-    """Build in @out those of @objects that @config configures, out of @source
+    """Build in @out the objects of @objects that @config configures, out of @source
     with the .config that is in @out.  @label names the log.  Raises Failure
     where make cannot prepare; an object that does not compile is said in what
     is returned."""

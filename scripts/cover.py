@@ -18,8 +18,8 @@ WANTED = {DOES: "what the series does, patch by patch", USER: "what user space c
           FIGURES: "the generated block 'table'", COSTS: "what the series costs, and whom",
           RELATED: "other work on the same, an item with an address each",
           RUN: "the two commands that test and measure it"}
-# What a letter has at most: in all, without git's shortlog; numbers without those of
-# blocks and addresses; and lines of its changes.
+# What a letter has at most: in all, without git's shortlog; numbers outside of blocks and
+# addresses; and lines of its changes.
 LINES, WORDS, NUMBERS, CHANGED = 100, 800, 60, 10
 
 HEADING = re.compile(rf"^(?P<title>{'|'.join(WANTED)}|Changes (?:since|in) \S[^\n]{{0,50}}?):?\n"
@@ -73,7 +73,7 @@ def form(text: str, where: str) -> list[str]:
 
 def contents(have: dict[str, str], topic: Topic, where: str) -> list[str]:
     """What is wrong with the sections @have of the cover letter of @topic, which is
-    called @where, for those that are there."""
+    called @where, as far as they are there."""
     said = []
     if have.get(FIGURES) and not measured.blocks(have[FIGURES]).get("table", "").strip():
         said.append(f"{where} has no table in its section '{FIGURES}': add the block 'table', which 'make export "

@@ -49,7 +49,7 @@ def given(path: Path | None) -> str:
 def build_package(repo: Path, base: Base, revision: str, config: str, label: str, out: Path) -> Path:
     """Build the kernel of @revision in @config as a package whose release names
     @label and the source; its path in @out."""
-    # So that figures of a series are not added to those of what it was before.
+    # So that the packages of two states of a series differ in name.
     name = f"hotpaths-{label}-{tree_of(repo, revision)[:7]}"
     place = cache() / "build" / f"{repo.name}-deb"
     objects = place / "out"
@@ -78,7 +78,7 @@ def build_package(repo: Path, base: Base, revision: str, config: str, label: str
 def main() -> None:
     parser = arguments(__doc__, topics="some")
     parser.add_argument("--config", type=Path,
-                        help="a kernel configuration (default: that of the kernel that is booted)")
+                        help="a kernel configuration (default: the configuration of the booted kernel)")
     parser.add_argument("--out", type=Path, help="where to write (default: ~/.local/share/hotpaths/packages/<base>)")
     args = parser.parse_args()
     base, topics = args.base, chosen_topics(args.topic, args.base)

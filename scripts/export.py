@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Write patches/<topic>/<base>/ and the mirrors from a topic's git tree.
 
-This is the only thing that writes there.  The cover letter's text is kept from
-the committed one (or a skeleton is made); its shortlog and diffstat are made
-anew, and so are the blocks of figures in our texts, of which those of an earlier
-state go.  The mirrors are the files of the reference base that the series change or
-add, with all series applied, so that they can be read without a kernel tree.
-"""
+This is the only thing that writes there.  The cover letter's text is kept from the
+committed one (or a skeleton is made); its shortlog and diffstat are made anew, and so
+are the blocks of figures in our texts; figures of an earlier state go.  The mirrors are
+the files of the reference base that the series change or add, with all series applied,
+so that they can be read without a kernel tree."""
 
 import ctypes
 import os
@@ -96,7 +95,7 @@ def surplus(wanted: dict[str, str]) -> list[str]:
 
 def stale(repo: Path, wanted: dict[str, str]) -> list[str]:
     """The paths of @wanted, as mirrors() has them of @repo, whose mirror is
-    missing or differs, and those of surplus files."""
+    missing or differs, and the paths of surplus files."""
     found = []
     for path, entry in wanted.items():
         mode, blob = entry.split()

@@ -50,7 +50,7 @@ LOCK = ROOT / "requirements.lock"
 @cache_result
 def not_debian() -> None:
     """Say once that packages are the user's business here."""
-    say("install: this is not Debian, so packages are not looked for: install those of scripts/install.py yourself")
+    say("install: this is not Debian, so packages are not looked for: install the ones that scripts/install.py lists")
 
 
 def missing(packages: list[str]) -> list[str]:
@@ -108,7 +108,7 @@ def need(*groups: str) -> None:
 
 def tool(name: str) -> Path:
     """The path of a pinned Python tool, installing all of them first where
-    they are missing.  Those of another lock or Python are left alone, since a
+    they are missing.  Tools of another lock or Python are left alone, since a
     guest may be running with them."""
     key = hashlib.sha256(f"{sha256(LOCK)} {sys.version} {sys.prefix}".encode()).hexdigest()[:12]
     venv = cache() / "venv" / key

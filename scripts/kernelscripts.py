@@ -9,7 +9,7 @@ from process import output
 # MAINTAINERS from the first patch that adds to it, which checkpatch cannot see
 # from a later one; maintainers() can.
 IGNORED = "FILE_PATH_CHANGES"
-# What get_maintainer.pl names for every patch, whoever maintains the file.
+# What get_maintainer.pl names for every patch.
 EVERYBODY = "linux-kernel@vger.kernel.org"
 
 

@@ -4,7 +4,7 @@
 import re
 from pathlib import Path
 
-# What must not be in the log of a guest, by who says it.  The first that
+# What must not be in the log of a guest, by the checker that says it.  The first that
 # matches a line names it, so the general ones come last.
 REPORTS = {
     "kasan": r"KASAN: ",
@@ -25,7 +25,7 @@ REPORTS = {
 }
 
 # Data races that KCSAN may find, by the functions that it names, in the order of
-# their names, and why they may stay.  Whoever adds one has looked at both stacks.
+# their names, and why they may stay.  Look at both stacks before you add one.
 PREV_POS = "tasks that read by one struct file share f_ra.prev_pos, a hint for readahead, as on 7.3.4"
 RACES = {
     ("_copy_to_iter", "copy_folio_from_iter_atomic"):

@@ -62,7 +62,7 @@ def cases_script(topic: Topic, chosen: list[Case]) -> str:
              "[ ! -e /proc/sys/kernel/hung_task_timeout_secs ] || echo 0 > /proc/sys/kernel/hung_task_timeout_secs",
              f"cd kselftest/{topic.kselftest}"]
     for number, case in enumerate(chosen):
-        # Without its knob a case would run with that of the case before.
+        # Without its knob a case would run with the knob of the case before.
         lines += [f"echo {value} > /sys/kernel/debug/{name} || exit 1" for name, value in case.knobs.items()]
         lines.append(f"echo 'knockout: {number + 1} of {len(chosen)}'; {case.command} > /mnt/{number}.ktap 2>&1")
     return "\n".join(lines) + "\n"

@@ -18,8 +18,7 @@ LEAST = 3
 
 
 def of_cpus(laps: list[dict], cpus: int) -> list[dict]:
-    """The values of those of @laps that were of @cpus CPUs, as stats.ratios() takes
-    them."""
+    """The values of the laps with @cpus CPUs, as stats.ratios() takes them."""
     return [lap["values"] for lap in laps if lap["cpus"] == cpus]
 
 

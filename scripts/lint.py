@@ -118,7 +118,7 @@ def committed(topic: Topic, base: Base, repo: Path, tree: Path, head: str) -> It
 
 
 def mirrored(base: Base, repo: Path) -> Result:
-    """Whether the mirrors are those of all series for @base, one on the other."""
+    """Whether the mirrors are the files of all series for @base, one on the other."""
     try:
         wrong = export.stale(repo, export.mirrors(repo, base.tag, apply(repo, base, chosen_topics(None, base))))
     except Failure as err:
@@ -171,14 +171,14 @@ def diagnostics(log: str) -> set[str]:
 
 
 def kernel_files(paths: list[str], ends: str | tuple) -> list[str]:
-    """Those of @paths that belong to the kernel itself and end so, sorted."""
+    """The paths of @paths that belong to the kernel itself and end so, sorted."""
     return sorted({path for path in paths if path.endswith(ends)
                    and not path.startswith(("tools/", "Documentation/", "samples/"))})
 
 
 def build_objects(source: Path, out: Path, objects: list[str], log: Path,
                   words: tuple[str, ...] = ("C=1",)) -> set[str]:
-    """Build those of @objects that are not there, or are of another source, with
+    """Build the objects of @objects that are missing, or are of another source, with
     W=1 and sparse, or with the @words for make; their diagnostics."""
     logged("touched objects", ["make", "-C", source, f"O={out}", jobs(), "W=1", *words, *objects], log)
     return diagnostics(log.read_text(errors="replace"))

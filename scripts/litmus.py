@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Run litmus tests with herd7 and the kernel's memory model: those that the
-series add and those below regress/ (which are about the series for the reference
-base), or those that are given.
+"""Run litmus tests with herd7 and the kernel's memory model: tests that the
+series add, tests below regress/ (which are about the series for the reference base), or
+the given ones.
 
 Each test says in a comment what the model should find ('Result: Never',
 'Sometimes' or 'Always', the convention of tools/memory-model), and fails
@@ -183,7 +183,7 @@ def main() -> int:
     parser = arguments(__doc__, topics="some")
     parser.add_argument("--source", type=Path, help="a kernel tree whose memory model the given tests are run with "
                         "(default: the base's)")
-    parser.add_argument("tests", nargs="*", type=Path, help="litmus tests to run instead of those of the series")
+    parser.add_argument("tests", nargs="*", type=Path, help="litmus tests to run instead of the series' own")
     args = parser.parse_args()
     base = args.base
     for test in args.tests:

@@ -253,7 +253,7 @@ def mails(repo: Path, args: argparse.Namespace, commit: str) -> str:
 def main() -> None:
     parser = arguments(__doc__, topics="one")
     parser.add_argument("--from", dest="sender", type=sender, required=True,
-                        help="'Name <address>' of who submits and signs off")
+                        help="'Name <address>' that submits and signs off")
     parser.add_argument("--version", type=at_least(1), default=1, help="of the series, for [PATCH vN] (default: 1)")
     parser.add_argument("--subject-prefix", dest="prefixes", type=prefixes, default="PATCH", help="with the tree that "
                         "it is for, for instance 'PATCH mm-unstable' (default: %(default)s)")

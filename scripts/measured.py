@@ -60,11 +60,11 @@ def numbers(text: str) -> list[tuple[int, str]]:
 
 def wrong_message(message: str, where: str, known: int) -> list[str]:
     """A sentence where the @message of the patch @where has other than @known
-    measured numbers, or nothing: those that it argues with are counted by name."""
+    measured numbers, or nothing: series.toml says how many it argues with."""
     found = [words for _, words in numbers(message)]
     return [] if len(found) == known else [
         f"{where} has {len(found)} measured numbers in its message, not {known} ({', '.join(found) or 'none'}): see "
-        "that they are those of summary.json, then put their number into 'measured' of series.toml"]
+        "that they are in summary.json, then put their number into 'measured' of series.toml"]
 
 
 def wrong(text: str, where: str) -> list[str]:

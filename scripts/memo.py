@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Remember the results of long checks whose outcome follows from their inputs:
-a source, a configuration, compilers, and a number that whoever changes the
-check raises (RULES).
+a source, a configuration, compilers, and a number that changes with the check
+(RULES).
 
 What passed is kept in the cache under a hash of those inputs, and told again
 as long as none of them changes.  A failure is never kept.
@@ -46,7 +46,7 @@ def keep(path: Path, results: list[Result]) -> None:
 def results(what: str, inputs: list[str], check: Callable[[], Iterator[Result]], fresh: bool,
             refusal: str = "") -> Iterator[Result]:
     """The results of @check, which is called @what in a progress line, as it
-    gives them, or those that are kept of a run with the same @inputs.  @fresh:
+    gives them, or what is kept of a run with the same @inputs.  @fresh:
     run it anyway.  @refusal: do not run it; where nothing is kept, one result
     says that it is skipped for that reason.  What passed or was skipped is
     kept; where anything failed, or the check broke off, nothing is."""

@@ -54,7 +54,7 @@ class Base:
         return bool(self.pool or self.url)
 
 
-# The keys that a row of bases.toml has to have, and those that it may have.
+# The keys that a row of bases.toml has to have, and the ones that it may have.
 KEYS = [{key.name for key in fields(Base) if key.name != "name" and (key.default is MISSING) == needed}
         for needed in (True, False)]
 
@@ -121,7 +121,7 @@ class Topic:
     does the same in another way, to the same lines; where this one has a series, that is
     no part of what goes in together; @needs: topics that are applied before this one.
 
-    Of tests: @kselftest is TARGETS= of those that the series adds, @selftests the
+    Of tests: @kselftest is TARGETS= of the tests that the series adds, @selftests the
     programs there that are its own, where the kernel has others; @native, @emulated:
     what make check runs under User-Mode Linux, and in QEMU; @neighbours: the kernel's
     own tests of the same code; @guests: architectures beside x86-64 that boot with them.
@@ -402,7 +402,7 @@ def with_series(base: Base) -> list[Topic]:
 
 
 def measurable(chosen: list[Topic]) -> list[Topic]:
-    """Those of the topics @chosen that have something to measure."""
+    """The topics of @chosen that have something to measure."""
     return [topic for topic in chosen if not topic.fixes]
 
 

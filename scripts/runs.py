@@ -165,7 +165,7 @@ def compact(boots: dict[str, dict]) -> str:
 
 def codes(environment: dict, side: str, timed: bool = False) -> set[str]:
     """The code_of() the kernels of @side in a topic's @environment; @timed: of
-    those that were timed, with the benchmark in them."""
+    the timed kernels, with the benchmark in them."""
     if timed:
         return {kernel["timed code"] for kernel in environment["kernels"]
                 if kernel["side"] == side and "timed code" in kernel}
@@ -188,7 +188,7 @@ def boots_of(path: Path, topic: Topic) -> list[dict]:
 
 def statistics(rounds: list[dict], key: tuple) -> dict | None:
     """What @rounds, by_key(), say of the row that @key names: the
-    ratio of the series to the base, with its interval, and as "sides" that of
+    ratio of the series to the base, with its interval, and as "sides" the ratio of
     every other kernel; AGAIN is the base itself.  None where it has no boots."""
     sides = dict.fromkeys(side for one in rounds for side in one if side != "baseline")
     found = {side: stats.paired(values) | {"rounds": len(values)} for side in sides

@@ -33,7 +33,7 @@ def percentiles(draw, draws: int, level: float) -> tuple[float, float]:
 
 
 def ratios(rounds: list[dict], side: str, key: object) -> list[float]:
-    """Those of @side to the base in what @key names, round by round; @rounds have
+    """The ratios of @side to the base in what @key names, round by round; @rounds have
     the values of each kernel by key.  The base of a round is the mean of its two
     boots, but of AGAIN the other one."""
     found = []

@@ -80,7 +80,7 @@ class Options:
 class Compared:
     """What one suite did on both sides in one kind of guest: its name, the
     configuration of its kernels, its version, what each program did by side, and
-    of those that did something else on one side, how often what was seen; @why:
+    of programs that did something else on one side, how often what was seen; @why:
     why there is nothing of that, which is a failure where it is @broken."""
 
     suite: str

@@ -97,7 +97,7 @@ def pipe_verdict(maps: dict, seconds: float) -> str:
         return f"hardly: {what}, and smaller ones gain from patches 1 and 2 only"
     if "@wait_ns" not in maps:
         if "@write_ns" not in maps:
-            return f"perhaps: {what}, but who waits for the mutex is not seen here"
+            return f"perhaps: {what}, but waits for the mutex are not seen here"
         return (f"perhaps: {what}, and writers spend {milliseconds(total(maps['@in_write_ns']), seconds)} in them, "
                 "waiting for the mutex or for room, which cannot be told apart here")
     waited, held = total(maps.get("@waited_ns")), total(maps.get("@held_ns"))
@@ -111,8 +111,8 @@ def pid_verdict(maps: dict, seconds: float) -> str:
     """Whether creating tasks would gain: from shorter waits for pidmap_lock."""
     if "@made" in maps:
         made = total(maps["@made"]) / seconds
-        return (f"{'perhaps' if made >= MANY else 'hardly'}: {made:,.0f} tasks a second are made, but who waits for "
-                "pidmap_lock is not seen here")
+        return (f"{'perhaps' if made >= MANY else 'hardly'}: {made:,.0f} tasks a second are made, but waits for "
+                "pidmap_lock are not seen here")
     tasks, waited = total(maps.get("@tasks")), total(maps.get("@waited_ns"))
     what = (f"{tasks / seconds:,.0f} tasks a second are made, and pidmap_lock is waited for "
             f"{total(maps.get('@waits')) / seconds:,.0f} times and {milliseconds(waited, seconds)}")
@@ -167,8 +167,8 @@ def fault_verdict(maps: dict, seconds: float) -> str:
 CACHED = (Probe("filemap_read", "reads that hit the page cache"), Probe("shmem_read", "reads of tmpfs"))
 SURVEYS = {
     "pipe": Survey((Probe("pipe_write_size", "the sizes of writes to pipes"),
-                    Probe("pipe_mutex", "who waits for pipe->mutex", "pipe_write_time")), pipe_verdict),
-    "pid": Survey((Probe("pid_lock", "who waits for pidmap_lock", "pid_tasks"),), pid_verdict),
+                    Probe("pipe_mutex", "waits for pipe->mutex", "pipe_write_time")), pipe_verdict),
+    "pid": Survey((Probe("pid_lock", "waits for pidmap_lock", "pid_tasks"),), pid_verdict),
     "pageguard": Survey(CACHED, pageguard_verdict),
     "filemap": Survey(CACHED, filemap_verdict),
     "fault": Survey((Probe("fault_retry", "page faults that come back"),), fault_verdict),
@@ -181,7 +181,7 @@ def kernel_symbols() -> set[str]:
 
 def fitted(text: str, known: set[str]) -> str:
     """The script @text for a kernel that has the symbols @known: before 6.15, the
-    functions of pipes had other names, and with lockdep those of mutexes.  With
+    functions of pipes had other names; with lockdep, mutex_lock() has.  With
     the fault series, faults under a VMA lock are handled in one place."""
     if "anon_pipe_write" not in known:
         text = re.sub(r"\banon_pipe_(read|write)\b", r"pipe_\1", text)

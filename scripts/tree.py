@@ -57,7 +57,7 @@ def tree_of(repo: Path, revision: str) -> str:
 
 def is_code(path: str) -> bool:
     """Whether a kernel that figures are taken on may be built from @path: not from
-    documentation, tools, who maintains what, and other architectures than x86 and UML."""
+    documentation, tools, MAINTAINERS, and other architectures than x86 and UML."""
     if re.match(r"arch/[^/]+/", path):
         return path.startswith(("arch/x86/", "arch/um/"))
     return not path.startswith(("Documentation/", "tools/", "MAINTAINERS"))

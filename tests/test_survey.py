@@ -179,7 +179,7 @@ cat "$answer"
                       pipe_write_time={"@write_ns": buckets((1, 1)), "@in_write_ns": 4e6},
                       pid_lock="ERROR: no such tracepoint", pid_tasks="ERROR: none")
         text = self.survey("--topic", "pipe pid", "--duration", "1")
-        self.assertIn("pipe: who waits for pipe->mutex cannot be seen here: pipe_mutex.bt does not work "
+        self.assertIn("pipe: waits for pipe->mutex cannot be seen here: pipe_mutex.bt does not work "
                       "(pipe_mutex.bt:1: ERROR: no such kfunc)\n", text)
         self.assertIn("pipe: perhaps:", text)
         self.assertIn("pid: cannot tell: this kernel does not let it be seen.", text)

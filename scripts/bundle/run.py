@@ -119,7 +119,7 @@ def check(out: Path) -> Path:
                    "uses it, or take a larger machine.")
     own = os.environ.get("TMPDIR")
     place = memory_place([Path(name) for name in ([own] if own else []) + ["/dev/shm", "/tmp", "/var/tmp"]])
-    say(f"memory: {free >> 20} MB are available, and that of the guests is in {place}")
+    say(f"memory: {free >> 20} MB are available, and the guests' memory is in {place}")
     if not os.access(out.parent, os.W_OK):
         raise Stop(f"{out.parent} cannot be written: go to a directory of yours, or give --out FILE.")
     return place

@@ -119,8 +119,8 @@ def every(window: dict) -> dict[int, list[int]]:
 
 
 def undisturbed(window: dict) -> dict[int, list[int]]:
-    """Those that the CPU's timer did not come upon; all of a CPU, where it came
-    upon each."""
+    """The operations that no timer interrupted; all of a CPU, where one interrupted
+    each."""
     ticked = [set(ops) for ops in window["ticks"]]
     return {cpu: [op for op in ops if op not in ticked[cpu]] or ops for cpu, ops in every(window).items()}
 

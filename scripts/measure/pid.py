@@ -15,7 +15,7 @@ from process import Failure
 from measure import Measurement, insns, json_lines, lines, native, row
 
 # What all namespaces have in common on the base, and what each has for itself with the
-# series: init_pid_ns's has a name of its own for lockdep, the others' that of any XArray.
+# series: init_pid_ns's has a name of its own for lockdep, the others' have the name of any XArray.
 # No other XArray is changed by what is counted here, as the base shows.
 LOCK = "pidmap_lock"
 OWN = ("init_pid_ns.chunks.xa_lock", "&xa->xa_lock")

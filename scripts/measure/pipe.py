@@ -175,7 +175,7 @@ def counter_rows(run: Path) -> list[dict]:
                         per_call(path, part, "write", "mm_page_alloc")))
         rows.append(row("allocs", "pages per write", condition, "counter",
                         sum(one.name == "mm_page_alloc" for one in part) / writes))
-        # Also those that began with a trylock, which is no lock_acquired.
+        # Also holds that began with a trylock, which is no lock_acquired.
         rows.append(row("mutex_holds", "per write", condition, "counter", releases(part, "write") / writes))
     path = run / "splice.trace"
     [(_, part)] = counters.marked(path)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The kernel's own selftests of what the series change, beside those that come
-with the series; of the kernel with all series, for both sides."""
+"""The kernel's own selftests of what the series change, beside the tests that
+come with the series; of the kernel with all series, for both sides."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SKIP = 4
 
 def get(where: Where) -> Had:
     if not where.base.uml:
-        raise Absent(f"the tests of mm are those of a newer kernel than {where.base.tag}")
+        raise Absent(f"the tests of mm are for a newer kernel than {where.base.tag}")
     files = kselftests(where.repo, where.revision, list(TARGETS))
     listed = [line.partition(":") for line in (files / "kselftest-list.txt").read_text().split()]
     found = [(f"{target}:{name}".replace("/", "-"), f"cd $SUITE/{target} && ./{name}") for target, _, name in listed

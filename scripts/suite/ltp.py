@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The Linux Test Project: those of its programs that go through what the series
-change, with the arguments that its own lists give them."""
+"""The Linux Test Project: its programs that go through what the series change, with the
+arguments that its own lists give them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ NATIVE = tuple(f"{system}-{number}" for system in ("tmpfs", "ext4", "xfs")
                for number in ("029", "030", "091", "248", "263", "749"))
 # Direct I/O to pages that are mapped makes User-Mode Linux walk maps without a
 # lock, which lockdep reports.  An earlier patch of reads without a reference failed
-# 095 and 741, said who posted it in October 2025.  247 starts 500 writers of maps beside
+# 095 and 741, as was posted in October 2025.  247 starts 500 writers of maps beside
 # direct I/O, which takes more than 20 minutes on the base as well.
 EMULATED = ("ext4-095", "ext4-647", "ext4-708", "ext4-729", "ext4-741")
 SECONDS = 300

@@ -99,7 +99,7 @@ def guest_run(measurement: Measurement, side: str, image: Kernel, tests: Path, a
     return ran.path
 
 
-def merge(sides: dict[str, list[dict]], topic: Topic) -> list[dict]:
+def merge_sides(sides: dict[str, list[dict]], topic: Topic) -> list[dict]:
     """The rows of each side as rows of summary.json, one for each metric and
     condition, with a value for each side, and where rows have a 'detail' or
     'spread', the 'details' or 'spreads' of each side."""
@@ -168,7 +168,7 @@ def counted(topic: Topic, compared: dict[str, Side], measurements: list[Measurem
             for path in sorted(run_dir.glob("*.json")) + [run_dir / "output.log"]:
                 (raw / name).mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, raw / name)
-        rows += merge(sides, topic)
+        rows += merge_sides(sides, topic)
     return rows
 
 
@@ -205,7 +205,7 @@ def environment(base: Base, accel: str, kernels: list[dict]) -> dict:
             "kernels": kernels}
 
 
-def count(topic: Topic, compared: dict[str, Side], tests: Path, accelerated: str,
+def count_all(topic: Topic, compared: dict[str, Side], tests: Path, accelerated: str,
           raw: Path) -> tuple[list[dict], list[dict], str]:
     """All counts of @topic: the rows, record() of each kernel, the accelerator."""
     base, measurements = compared["baseline"].base, measures(topic).MEASUREMENTS
@@ -242,7 +242,7 @@ def clock(topic: Topic, compared: dict[str, Side], tests: Path, most: int) -> tu
                    for name, image in images.items()]
 
 
-def timed_rows(topic: Topic, boots: dict) -> list[dict]:
+def rows_of_boots(topic: Topic, boots: dict) -> list[dict]:
     """The rows of summary.json of @boots, which have the medians; what else they
     say is computed from boots.json."""
     taken = by_key(boots)
@@ -258,11 +258,11 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace) -> tuple[dict, lis
     raw = run_directory(f"{base.name}-{topic.name}-raw")
     rows, kernels, accel, boots = [], [], "", {}
     if args.only != "time":
-        rows, kernels, accel = count(topic, compared, tests, args.accel, raw)
+        rows, kernels, accel = count_all(topic, compared, tests, args.accel, raw)
         say(f"bench: what the benchmarks printed is in {raw}")
     if args.only != "counts" and base.uml and measures(topic).NATIVE:
         boots, own = clock(topic, compared, tests, args.boots)
-        rows, kernels = rows + timed_rows(topic, boots), kernels + own
+        rows, kernels = rows + rows_of_boots(topic, boots), kernels + own
     if not rows:
         raise Failure(f"nothing is timed of {topic.name} on {base.name}: leave ONLY=time out")
     return environment(base, accel, kernels), rows, boots

@@ -98,7 +98,7 @@ def remembering() -> dict[str, str]:
             "CCACHE_MAXSIZE": "8G", "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime"}
 
 
-def jobs() -> str:
+def make_jobs() -> str:
     return f"-j{os.cpu_count() or 2}"
 
 
@@ -148,7 +148,7 @@ def requested(config: str) -> dict[str, str]:
     return options(fragments(config))
 
 
-def merge(source: Path, out: Path, name: str, paths: list[Path], log: Path, words: tuple[str, ...] = ()) -> None:
+def merge_config(source: Path, out: Path, name: str, paths: list[Path], log: Path, words: tuple[str, ...] = ()) -> None:
     """Merge the fragments @paths of configuration @name into the .config that
     is in @out; make is called with @words (ARCH=), and adds to @log.  Raises
     Failure for an option that the kernel did not take, which would make a
@@ -175,7 +175,7 @@ def configure(source: Path, out: Path, config: str, base: Base) -> None:
     """Make the .config of @out from tinyconfig and the fragments, unless it
     was made from the same ones.  @source is @base: on a series,
     tinyconfig would switch off what the series adds, which takes its default
-    otherwise.  Raises Failure as merge() does."""
+    otherwise.  Raises Failure as merge_config() does."""
     if configured(out, config, base):
         return
     out.mkdir(parents=True, exist_ok=True)
@@ -183,7 +183,7 @@ def configure(source: Path, out: Path, config: str, base: Base) -> None:
     stamp.unlink(missing_ok=True)
     log = cache() / "log" / f"config-{config}.log"
     logged("tinyconfig", ["make", "-C", source, f"O={out}", *arch(config).words, "tinyconfig"], log)
-    merge(source, out, config, fragments(config, base), log, arch(config).words)
+    merge_config(source, out, config, fragments(config, base), log, arch(config).words)
     stamp.write_text(f"{fragments_hash(config, base)} {compiler(arch(config).gcc)}")
 
 
@@ -206,7 +206,7 @@ def selected(source: Path, out: Path, objects: list[str], words: tuple[str, ...]
 def checked_out(repo: Path, out: Path, commit: str) -> Path:
     """The worktree of @repo that is built in, at @commit, with such times on
     its files that make compiles in the build directory @out what differs from
-    what is there, and nothing else.  built() is to be called when it is done.
+    what is there, and nothing else.  mark_built() is to be called when it is done.
 
     Build directories share that worktree, so the times that git leaves are of
     what was built last in any of them.  @out has a file that names the git
@@ -238,12 +238,12 @@ def checked_out(repo: Path, out: Path, commit: str) -> Path:
     return source
 
 
-def built(out: Path, source: Path) -> None:
+def mark_built(out: Path, source: Path) -> None:
     """Say that everything in @out is of what is in the worktree @source."""
     (out / "hotpaths.built").write_text(output("git", "-C", source, "rev-parse", "HEAD^{tree}") + "\n")
 
 
-def lines(config: str) -> list[str]:
+def line_flags(config: str) -> list[str]:
     """The words that tell make of LINES, where configuration @config wants them."""
     return [] if any(name.startswith("CONFIG_DEBUG_INFO_DWARF") for name in requested(config)) else [LINES]
 
@@ -288,9 +288,9 @@ def kernel(repo: Path, base: Base, revision: str, config: str, label: str) -> Ke
         log = cache() / "log" / f"build-{config}-{label}.log"
         say(f"build: {base.tag} {label}, configuration {config} (log: {log})")
         logged(f"build {label} {config}",
-               ["make", "-C", source, f"O={out}", *target.words, *lines(config), jobs(), target.image.name], log,
-               env={**REPRODUCIBLE, **remembering()})
-        built(out, source)
+               ["make", "-C", source, f"O={out}", *target.words, *line_flags(config), make_jobs(), target.image.name],
+               log, env={**REPRODUCIBLE, **remembering()})
+        mark_built(out, source)
         image = Kernel(path=path, base=base.name, commit=commit, config=config,
                        config_hash=hashlib.sha256((out / ".config").read_bytes()).hexdigest()[:12],
                        compiler=compiler(target.gcc))
@@ -342,10 +342,10 @@ def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86
         say(f"build: kselftests {' '.join(targets)} for {target.name} (log: {log})")
         if not (out / ".config").exists():
             logged("tinyconfig", ["make", "-C", source, f"O={out}", *target.words, "tinyconfig"], log)
-        logged("headers", ["make", "-C", source, f"O={out}", *target.words, jobs(), "headers"], log, append=True)
+        logged("headers", ["make", "-C", source, f"O={out}", *target.words, make_jobs(), "headers"], log, append=True)
         partial = path.with_name(key + ".part")
         shutil.rmtree(partial, ignore_errors=True)
-        install = ["make", "-C", source / "tools/testing/selftests", f"O={out}", *target.words, jobs(),
+        install = ["make", "-C", source / "tools/testing/selftests", f"O={out}", *target.words, make_jobs(),
                    "FORCE_TARGETS=1", "install", f"INSTALL_PATH={partial}"]
         parts = {name: programs.split(",") for name, _, programs in (one.partition(":") for one in targets) if programs}
         # Each of these writes the runner's list anew, so that all whole targets come last.
@@ -359,11 +359,11 @@ def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86
                              if not program.endswith("_bench"))
         if own:
             words = ["make", "-s", "-C", REGRESS, f"TOPICS={' '.join(own)}"]
-            logged("our own tests", [*words, jobs(), f"TREE={source}", f"HEADERS={out}/usr/include",
+            logged("our own tests", [*words, make_jobs(), f"TREE={source}", f"HEADERS={out}/usr/include",
                                      f"CC={target.gcc}", f"OUT={partial}/regress"], log, append=True)
             with open(partial / "kselftest-list.txt", "a") as tests:
                 tests.write(output(*words, "list") + "\n")
-        built(out, source)
+        mark_built(out, source)
         shutil.rmtree(path, ignore_errors=True)
         partial.rename(path)
     return path

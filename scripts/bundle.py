@@ -81,7 +81,7 @@ not in Linux {version}. GPL-2.0.
 """
 
 
-def rows(job: str) -> list[dict]:
+def job_rows(job: str) -> list[dict]:
     """The rows of @job: "row", its name, and the "line" of the job that it is; "bytes"
     where these are what is counted."""
     found = []
@@ -122,7 +122,7 @@ def guest_root(root: Path, jobs: list[str], programs: Path) -> None:
            root / "ext4.img", IMAGE, env={"E2FSPROGS_FAKE_TIME": str(LONG_AGO)})
 
 
-def contents(top: Path, base: Base, chosen: list[tuple[dict, Kernel]], programs: Path) -> None:
+def write_contents(top: Path, base: Base, chosen: list[tuple[dict, Kernel]], programs: Path) -> None:
     """Write all that the archive has into the directory @top."""
     jobs = sorted({job for known, _ in chosen for job in known["jobs"]})
     guest_root(top / "root", jobs, programs)
@@ -145,10 +145,10 @@ def contents(top: Path, base: Base, chosen: list[tuple[dict, Kernel]], programs:
     identity = hashlib.sha256("".join(f"{path.relative_to(top)} {sha256(path)}\n" for path in files).encode())
     (top / "bundle.json").write_text(json.dumps(
         {"bundle": identity.hexdigest()[:12], "base": base.name, "tag": base.tag,
-         "jobs": {job: rows(job) for job in jobs}, "kernels": [known for known, _ in chosen]}, indent=1) + "\n")
+         "jobs": {job: job_rows(job) for job in jobs}, "kernels": [known for known, _ in chosen]}, indent=1) + "\n")
 
 
-def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
     """@member without what differs from machine to machine."""
     member.uid = member.gid = 0
     member.uname = member.gname = "root"
@@ -165,7 +165,7 @@ def pack(top: Path, archive: Path) -> None:
     try:
         # The window has all kernels, which are much the same.
         with tarfile.open(partial, "w:xz", preset=9) as out:
-            out.add(top, top.name, filter=plain)
+            out.add(top, top.name, filter=anonymous)
         if partial.stat().st_size > MOST_BYTES:
             raise Failure(f"the archive has {partial.stat().st_size >> 20} MB, and {MOST_BYTES >> 20} are the limit: "
                           "name fewer topics with TOPIC=")
@@ -189,7 +189,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         top = Path(scratch) / f"hotpaths-{base.name}"
         top.mkdir()
-        contents(top, base, chosen, programs)
+        write_contents(top, base, chosen, programs)
         (top / "README").write_text(README.format(
             tag=base.tag, version=base.version, commit=output("git", "-C", ROOT, "rev-parse", "HEAD")))
         say(f"bundle: packing {len(chosen)} kernels: {', '.join(one['name'] for one, _ in chosen)}")

@@ -33,7 +33,7 @@ import suites
 from build import ARM64, UM, Kernel, arch, cached, kernel, kernel_path, regress_hash
 from command import arguments, at_least, run
 from fetch import repository, unpack
-from guest import SWAP, boot, prepare
+from guest import SWAP, boot, build_guest
 from install import ask, tool
 from klog import lockdep_off, short_of
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, shown
@@ -149,7 +149,8 @@ def emulator(image: Kernel) -> str:
     return " ".join([qemu.version(system), *init])
 
 
-def guest(image: Kernel, tests: Path, name: str, script: str, what: Run, round_robin: bool = False) -> Iterator[Result]:
+def guest_results(image: Kernel, tests: Path, name: str, script: str, what: Run,
+                  round_robin: bool = False) -> Iterator[Result]:
     """The results of booted(), each with @name before it, or what is
     remembered of the same kernel, tests, script and emulator."""
     trace = [path.read_text() for pattern in ("survey.py", "survey/*.bt", "trace/*")
@@ -174,7 +175,7 @@ def kselftest_guest(base: Base, repo: Path, revision: str, config: str, chosen: 
         yield Result(name, SKIPPED, refusal)
         return
     try:
-        image, tests = prepare(repo, base, revision, config, chosen, label, neighbours)
+        image, tests = build_guest(repo, base, revision, config, chosen, label, neighbours)
     except Failure as err:
         yield Result(f"{name}: build", FAILED, str(err))
         return
@@ -186,9 +187,9 @@ def kselftest_guest(base: Base, repo: Path, revision: str, config: str, chosen: 
     script += NO_SMOKE_TESTS if config == "debug" else ""
     if only:
         script += "printf '%s\\n' " + " ".join(only) + " > kselftest/kselftest-list.txt\n"
-    yield from guest(image, tests, name, script + KSELFTESTS, what)
+    yield from guest_results(image, tests, name, script + KSELFTESTS, what)
     if tools:
-        yield from guest(image, tests, f"{before}tools", TOOLS, what, round_robin=True)
+        yield from guest_results(image, tests, f"{before}tools", TOOLS, what, round_robin=True)
 
 
 def named_tests(chosen: list[Topic], which: str) -> tuple[str, ...]:

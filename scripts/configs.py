@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import memo
-from build import compiler, jobs, merge, options, selected, with_own
+from build import compiler, make_jobs, merge_config, options, selected, with_own
 from command import arguments, run
 from fetch import repository
 from install import need
@@ -128,7 +128,7 @@ def build_config(config: Config, source: Path, label: str, out: Path, objects: l
     where make cannot prepare; an object that does not compile is said in what
     is returned."""
     log = cache() / "log" / f"configs-{config.name}-{label}.log"
-    logged(f"{config.name}: prepare", ["make", "-C", source, f"O={out}", jobs(), *config.words, "prepare"], log)
+    logged(f"{config.name}: prepare", ["make", "-C", source, f"O={out}", make_jobs(), *config.words, "prepare"], log)
     there = [name for name in objects if config.wants(name) and (source / name).with_suffix(".c").exists()]
     mine = selected(source, out, there, config.words)
     usage = {name: (out / name).with_suffix(".su") for name in mine}
@@ -156,12 +156,12 @@ def build_both(config: Config, repo: Path, base: Base, head: str, objects: list[
     with lock(f"{repo.name}-lint"):
         source = worktree(repo, "lint", base.tag)
         logged("tinyconfig", ["make", "-C", source, f"O={out}", *config.words, "tinyconfig"], log)
-        merge(source, out, name, config.fragments(base), log, config.words)
+        merge_config(source, out, name, config.fragments(base), log, config.words)
         before = build_config(config, source, "base", out, objects)
         source = worktree(repo, "lint", head)
         # On top of the base's: an option that the series adds takes its
         # default, where tinyconfig would switch it off.
-        merge(source, out, name, config.fragments(base), log, config.words)
+        merge_config(source, out, name, config.fragments(base), log, config.words)
         return before, build_config(config, source, "series", out, objects)
 
 

@@ -34,7 +34,7 @@ ITEM = re.compile(r"^ *- .*(?:\n +(?!- ).*)*", re.M)
 REFERENCE = re.compile(r"^\[\d+\] \S.*(?:\n +\S*://\S+)*\n?", re.M)
 
 
-def sections(text: str) -> dict[str, str]:
+def letter_sections(text: str) -> dict[str, str]:
     """The sections of a cover letter's @text in its order: title to what is below it.
     All titles of changes since something are one."""
     found = list(HEADING.finditer(text))
@@ -68,10 +68,10 @@ def form(text: str, where: str) -> list[str]:
              for line in own.splitlines() if len(line) > 75 and "://" not in line]
     said += [f"{where} has a table that nobody generates ('{row.strip()[:30]}...'): name its rows in series.toml"
              for row in ROW.findall(own)[:1]]
-    return said + measured.wrong(text, where)
+    return said + measured.wrong_text(text, where)
 
 
-def contents(have: dict[str, str], topic: Topic, where: str) -> list[str]:
+def wrong_sections(have: dict[str, str], topic: Topic, where: str) -> list[str]:
     """What is wrong with the sections @have of the cover letter of @topic, which is
     called @where, as far as they are there."""
     said = []
@@ -90,13 +90,13 @@ def contents(have: dict[str, str], topic: Topic, where: str) -> list[str]:
                    for title, lines in changes.items() if lines > CHANGED]
 
 
-def wrong(text: str, topic: Topic, version: int) -> list[str]:
+def wrong_letter(text: str, topic: Topic, version: int) -> list[str]:
     """What is wrong with the @text of the cover letter of version @version of
     the series of @topic, a sentence for each."""
     where = f"the cover letter of {topic.name}"
     wanted = WANTED | ({f"Changes in v{version}": "what differs from the version before"} if version > 1 else
                        {SINCE: "what differs from the versions on the list that it starts from"})
-    have = sections(text)
+    have = letter_sections(text)
     said = [f"{where} has no section '{title}': add one that says {what}"
             for title, what in wanted.items() if not have.get(title)]
     if not said and list(filter(WANTED.get, have)) != list(WANTED):
@@ -104,4 +104,4 @@ def wrong(text: str, topic: Topic, version: int) -> list[str]:
     if not measured.blocks(HEADING.split(text, maxsplit=1)[0]):
         said.append(f"{where} begins without a symptom: add a block of figures to what the problem is, with a sentence "
                     "in series.toml")
-    return said + placeholder(text, topic) + form(text, where) + contents(have, topic, where)
+    return said + placeholder(text, topic) + form(text, where) + wrong_sections(have, topic, where)

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import machine
-from build import REPRODUCIBLE, built, checked_out, jobs
+from build import REPRODUCIBLE, checked_out, make_jobs, mark_built
 from command import arguments, run
 from fetch import repository
 from install import need
@@ -63,9 +63,9 @@ def build_package(repo: Path, base: Base, revision: str, config: str, label: str
         words = ["make", "-C", source, f"O={objects}"]
         logged("olddefconfig", [*words, "olddefconfig"], log)
         say(f"deb: {base.tag} {name} (log: {log})")
-        logged(f"package {name}", [*words, jobs(), "bindeb-pkg"], log, append=True,
+        logged(f"package {name}", [*words, make_jobs(), "bindeb-pkg"], log, append=True,
                env={**REPRODUCIBLE, "KDEB_PKGVERSION": f"{base.version}-1", "DEB_BUILD_PROFILES": PROFILES})
-        built(objects, source)
+        mark_built(objects, source)
         found = [path for path in place.glob("linux-image-*.deb") if f"-{name}_" in path.name]
         if len(found) != 1:
             raise Failure(f"make bindeb-pkg left no linux-image package of {name} in {place}: its log is {log}")

@@ -113,7 +113,7 @@ def exchange(one: Path, other: Path) -> None:
                       "a local file system")
 
 
-def write(tree: Path, topic: Topic, base: Base, start: str, head: str) -> None:
+def write_patches(tree: Path, topic: Topic, base: Base, start: str, head: str) -> None:
     """Replace the patches of @topic for @base by start..head of the git @tree."""
     directory = ROOT / "patches" / topic.name / base.name
     files = render(tree, start, head, topic.cover(base))
@@ -161,7 +161,7 @@ def main() -> None:
     start = below(repo, base, topic)
     if head == start:
         raise Failure(f"{tree} has no commits of its own on {base.tag}: there is nothing to export")
-    write(tree, topic, base, start, head)
+    write_patches(tree, topic, base, start, head)
     output("git", "-C", tree, "update-ref", f"refs/hotpaths/synced/{topic.name}", head)
     if base.reference:
         write_mirrors(repo, base)

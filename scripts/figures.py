@@ -24,7 +24,7 @@ from model import ROOT, Base, Row, Topic, measurable, replaced, with_series
 from process import Failure
 from stats import WORSE, interval, number
 
-from runs import AGAIN, Figures, change, figures, verdict
+from runs import AGAIN, Figures, change, row_verdict, topic_figures
 
 # The markers, in Markdown and letters, and in reStructuredText.
 BLOCK = re.compile(r"^(?P<begin>(?P<kind><!--|\.\.) figures: (?P<name>[\w.]+)(?: -->)?\n)"
@@ -116,7 +116,7 @@ def sentence(topic: Topic, name: str, own: Figures) -> str:
                       "column of it") from err
 
 
-def missing(topic: Topic, own: Figures) -> list[str]:
+def missing_rows(topic: Topic, own: Figures) -> list[str]:
     """The rows of @topic that no run of the series as it is has, by their labels."""
     known = {(row["metric"], row["condition"]) for row in own.rows}
     return [wanted.label for wanted in topic.row if (wanted.metric, wanted.condition) not in known]
@@ -128,7 +128,7 @@ def gap(topic: Topic, own: Figures) -> str:
     again = f"Run 'make bench TOPIC={topic.name}'."
     if not own.fresh:
         return f"{NONE}those of {topic.name} are of an earlier state. {again}"
-    left = missing(topic, own)
+    left = missing_rows(topic, own)
     return f"{NONE}of {topic.name}, {len(left)} rows are not measured, '{left[0]}' first. {again}" if left else ""
 
 
@@ -168,9 +168,9 @@ def wrong_price(topic: Topic, own: Figures) -> str:
         if not wanted.cost:
             continue
         noise = row.get("statistics", {}).get("sides", {}).get(AGAIN)
-        if verdict(row) != WORSE:
+        if row_verdict(row) != WORSE:
             return f"'{wanted.label}' of {topic.name} did not get worse: name another row as its price in series.toml"
-        if noise and stats.verdict(noise["interval"], True) != stats.CANNOT_TELL:
+        if noise and stats.interval_verdict(noise["interval"], True) != stats.CANNOT_TELL:
             return (f"'{wanted.label}' of {topic.name} differs between two boots of the base: take its time again, or "
                     "name another row as its price in series.toml")
     return ""
@@ -242,7 +242,7 @@ def without_markers(text: str) -> str:
 
 def load(base: Base, repo: Path, only: Topic | None = None) -> dict[str, tuple[Topic, Figures]]:
     """Each topic that has a series for @base, or @only, and what the runs say of it."""
-    return {topic.name: (topic, figures(base, repo, topic)) for topic in measurable(with_series(base))
+    return {topic.name: (topic, topic_figures(base, repo, topic)) for topic in measurable(with_series(base))
             if only is None or topic.name == only.name}
 
 

@@ -29,7 +29,7 @@ from watch import Ran, run_directory
 SWAP = bash(ROOT / "scripts/guests/swap.sh")
 
 
-def prepare(repo: Path, base: Base, revision: str, config: str, topics: list[Topic], label: str,
+def build_guest(repo: Path, base: Base, revision: str, config: str, topics: list[Topic], label: str,
             neighbours: bool = False) -> tuple[Kernel, Path]:
     """The kernel of @revision in configuration @config, and the tests of @topics
     for the same architecture, built where they are not there yet: the
@@ -98,7 +98,7 @@ def main() -> int:
     need("source", "build", "guest", "tests", *(["ports"] if args.config == "arm64" else []))
     repo = repository(args.base, args.kdir)
     label = "+".join(topic.name for topic in topics)
-    image, tests = prepare(repo, args.base, args.head or apply(repo, args.base, topics), args.config,
+    image, tests = build_guest(repo, args.base, args.head or apply(repo, args.base, topics), args.config,
                            topics, label)
     if args.exec is None:
         return qemu.shell(image, tests)

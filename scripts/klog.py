@@ -67,7 +67,7 @@ def is_known(lines: list[str], place: int) -> bool:
         lines[:place] if where == "before" else lines[place:place + BLOCK])) for first, where, other, _why in KNOWN)
 
 
-def report(lines: list[str], place: int) -> str:
+def report_at(lines: list[str], place: int) -> str:
     """lines[@place] with its kind before it where it is a report of lockdep, KASAN, RCU,
     WARN, BUG, the hung-task detector or KCSAN, but for known ones; else nothing."""
     kind = next((kind for kind, pattern in REPORTS.items() if re.search(pattern, lines[place])), "")
@@ -76,7 +76,7 @@ def report(lines: list[str], place: int) -> str:
 
 def reports(console: str) -> list[str]:
     lines = console.splitlines()
-    return list(filter(None, (report(lines, place) for place in range(len(lines)))))
+    return list(filter(None, (report_at(lines, place) for place in range(len(lines)))))
 
 
 def short_of(console: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from command import arguments, run
 from fetch import repository
-from guest import SWAP, boot, prepare
+from guest import SWAP, boot, build_guest
 from install import need
 from ktap import FAILED, PASSED, SKIPPED, Result, count, parse, shown
 from model import GUESTS, Base, Topic, need_series, read_toml
@@ -42,7 +42,7 @@ class Case:
     cpus: int = 2
 
 
-def cases(path: Path) -> list[Case]:
+def read_cases(path: Path) -> list[Case]:
     """The cases that the knockout.toml at @path has, each with a configuration
     of its own or the one that the file names for all others; Failure for a case
     that is not complete."""
@@ -91,7 +91,7 @@ def guest_cases(topic: Topic, base: Base, repo: Path, accel: str, config: str, c
     """The results of the cases @chosen of @topic for @base on the kernel of
     configuration @config, and of its log.  Raises Failure where the guest ends
     early."""
-    image, tests = prepare(repo, base, variant(repo, base, topic, "knockout"), config, [topic],
+    image, tests = build_guest(repo, base, variant(repo, base, topic, "knockout"), config, [topic],
                            f"{topic.name}-knockout")
     ran = boot(image, tests, f"{base.name}-knockout-{topic.name}-{config}", cases_script(topic, chosen),
                f"knock-outs of {topic.name}, {config}", cpus=max(case.cpus for case in chosen), memory="2G",
@@ -110,7 +110,7 @@ def run_cases(topic: Topic, base: Base, repo: Path, accel: str, words: list[str]
     """The results of the cases of @topic for @base, or of those with one of @words
     in their names, and of the kernels' logs.  Raises Failure where there is no
     case, or a guest ends early."""
-    known = cases(variants(topic, base) / "knockout.toml")
+    known = read_cases(variants(topic, base) / "knockout.toml")
     chosen = [case for case in known if not words or any(word in case.name for word in words)]
     if not chosen:
         raise Failure(f"no case has {' or '.join(words)} in its name: see {variants(topic, base)}/knockout.toml")

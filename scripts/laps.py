@@ -55,7 +55,7 @@ def notes(points: list[dict], least: int) -> list[str]:
     return found
 
 
-def lines(laps: list[dict], row: str, kernels: list[str], points: list[dict]) -> list[list[str]]:
+def row_lines(laps: list[dict], row: str, kernels: list[str], points: list[dict]) -> list[list[str]]:
     """The lines of a table of @row, a cell for each of @points: the base, the base
     against itself, and each of @kernels that has it."""
     cpus = [point["cpus"] for point in points]
@@ -76,7 +76,7 @@ def table(laps: list[dict], rows: list[str], kernels: list[str], points: list[di
         return ""
     text = [["", *map(head, points)]]
     for row in rows:
-        text += [[f"{row}:"], *([f"  {name}", *cells] for name, *cells in lines(laps, row, kernels, points))]
+        text += [[f"{row}:"], *([f"  {name}", *cells] for name, *cells in row_lines(laps, row, kernels, points))]
     widths = [max(len(line[column]) for line in text if column < len(line) and len(line) > 1)
               for column in range(len(points) + 1)]
     shown = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()  # noqa: B905

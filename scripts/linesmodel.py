@@ -67,7 +67,7 @@ def error(pairs: list[tuple[float, float]]) -> float:
     return (sum((foretold / measured - 1) ** 2 for foretold, measured in pairs) / len(pairs)) ** 0.5 if pairs else 0
 
 
-def fitted(cells: list[tuple[float, float, float]]) -> float:
+def line_cost(cells: list[tuple[float, float, float]]) -> float:
     """The cost of a visit with which @cells, of a private time, visits and throughput
     of CPUS CPUs, are foretold best, in the unit of the private time."""
     def wrong(line: float) -> float:
@@ -84,7 +84,7 @@ class Model:
         self.rows = {(row["metric"], row["condition"]): row for row in own.rows}
         counted = {metric for metric, _ in self.rows}
         self.metric = "shared_writes_per_op" if "shared_writes_per_op" in counted else "shared_lines_per_op"
-        self.line = fitted([self.cell("tmpfs", size) for size in SIZES]) if self.known() else 0.0
+        self.line = line_cost([self.cell("tmpfs", size) for size in SIZES]) if self.known() else 0.0
 
     def time(self, system: str, size: str, what: str) -> dict | None:
         return self.rows.get(("throughput", f"{system}, {size} B, {CPUS} CPUs, {what}"))
@@ -103,7 +103,7 @@ class Model:
         return CPUS * 1e9 / self.time(system, size, "a file each")["values"]["baseline"]
 
     def cell(self, system: str, size: str) -> tuple[float, float, float]:
-        """What fitted() takes of the base."""
+        """What line_cost() takes of the base."""
         return (self.private(system, size), self.visits(system, size, "baseline"),
                 self.time(system, size, "one page")["values"]["baseline"] / 1e9)
 
@@ -130,7 +130,7 @@ class Model:
                     continue
                 ratio = self.foretold(system, size, side) / self.foretold(system, size, "baseline")
                 pairs.append((ratio, found["ratio"]))
-                seen = stats.verdict(found["interval"], True)
+                seen = stats.interval_verdict(found["interval"], True)
                 # What differs by less than the model can tell has no direction.
                 if seen != stats.CANNOT_TELL and abs(found["ratio"] - 1) > MOST and (ratio > 1) != (found["ratio"] > 1):
                     wrong.append(f"{system}, {size} B")
@@ -171,7 +171,7 @@ def published() -> Gate:
     return Gate(f"a published table of {PUBLISHED_CPUS} threads", len(pairs), error(pairs))
 
 
-def section(own: Figures) -> list[str]:
+def model_section(own: Figures) -> list[str]:
     """The part of the report on the topic of @own, or nothing where it lacks rows."""
     model = Model(own)
     if not model.known():

@@ -21,7 +21,7 @@ import kernelscripts
 import machines
 import measured
 import memo
-from build import compiler, configure, fragments_hash, jobs, selected
+from build import compiler, configure, fragments_hash, make_jobs, selected
 from command import arguments, run
 from fetch import repository
 from install import LOCK, need, search_path, tool
@@ -85,7 +85,7 @@ def pages() -> Iterator[Result]:
     """README and our own pages have measured numbers in generated blocks alone."""
     for path in [ROOT / "README.md", *sorted((ROOT / "Documentation").glob("*.rst"))]:
         name = str(path.relative_to(ROOT))
-        yield outcome(f"{name}: measured numbers", "; ".join(measured.wrong(path.read_text(), name)))
+        yield outcome(f"{name}: measured numbers", "; ".join(measured.wrong_text(path.read_text(), name)))
 
 
 def scripts() -> Iterator[Result]:
@@ -102,7 +102,7 @@ def scripts() -> Iterator[Result]:
                       f"it has {size} bytes: {LONGEST_REPORT} are the limit, all rows are in rows.csv")
     for base in bases().values():
         if machines.files(base):
-            yield outcome(f"{machines.directory(base).relative_to(ROOT)}: can be read", machines.check(base))
+            yield outcome(f"{machines.directory(base).relative_to(ROOT)}: can be read", machines.wrong_file(base))
     yield from pages()
 
 
@@ -150,7 +150,7 @@ def patch_texts(topic: Topic, base: Base, tree: Path) -> Iterator[Result]:
                 wrong = cover.placeholder(content, topic)
                 # Other bases are not what is sent.
                 if base.reference and not wrong:
-                    wrong = cover.wrong(export.blurb(patch)[1], topic, 1)
+                    wrong = cover.wrong_letter(export.blurb(patch)[1], topic, 1)
                 yield outcome(f"{name}: written", "; ".join(wrong))
                 continue
             if base.reference:
@@ -180,7 +180,7 @@ def build_objects(source: Path, out: Path, objects: list[str], log: Path,
                   words: tuple[str, ...] = ("C=1",)) -> set[str]:
     """Build the objects of @objects that are missing, or are of another source, with
     W=1 and sparse, or with the @words for make; their diagnostics."""
-    logged("touched objects", ["make", "-C", source, f"O={out}", jobs(), "W=1", *words, *objects], log)
+    logged("touched objects", ["make", "-C", source, f"O={out}", make_jobs(), "W=1", *words, *objects], log)
     return diagnostics(log.read_text(errors="replace"))
 
 
@@ -210,7 +210,7 @@ def builds(topic: Topic, base: Base, repo: Path, head: str) -> Iterator[Result]:
         objects = [path[:-2] + ".o" for path in kernel_files(everything, ".c")
                    if (source / path).exists()]
         documented = [path for path in kernel_files(everything, (".c", ".h")) if (source / path).exists()]
-        logged("prepare", ["make", "-C", source, f"O={out}", jobs(), "prepare"], log)
+        logged("prepare", ["make", "-C", source, f"O={out}", make_jobs(), "prepare"], log)
         objects = selected(source, out, objects)
         say(f"lint: {topic.name}: building {len(objects)} touched objects for each patch (log: {log})")
         known = build_objects(source, out, objects, log) if objects else set()

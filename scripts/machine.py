@@ -38,7 +38,7 @@ def machine() -> dict[str, object]:
             **{path.name: text(path) for path in sorted((cpu / "vulnerabilities").glob("*"))}}
 
 
-def virtual() -> bool:
+def is_virtual() -> bool:
     """Whether this is a virtual machine, as its CPU says."""
     return re.search(r"^flags\s*:.*\bhypervisor\b", text(PROC / "cpuinfo"), re.MULTILINE) is not None
 

@@ -27,7 +27,7 @@ def directory(base: Base) -> Path:
     return ROOT / "results" / base.name / "machines"
 
 
-def read(path: Path) -> dict:
+def read_machine(path: Path) -> dict:
     """The file @path of a bundle's ./run; Failure where it is none."""
     found = read_json(path)
     if not isinstance(found, dict) or any(key not in found for key in KEYS):
@@ -58,12 +58,12 @@ def add(base: Base, path: Path) -> Path:
     machine."""
     if not path.is_file():
         raise Failure(f"there is no file {path}: give the one that a bundle's ./run has written, with ADD=")
-    found = read(path)
+    found = read_machine(path)
     if found["base"] != base.name:
         raise Failure(f"{path} is of {found['base']}: add BASE={found['base']}")
     name = re.sub(r"[^a-z0-9]+", "-", f"{found['machine']['CPU model']} {found['machine']['CPUs']} cpus".lower())
     out = directory(base) / f"{name.strip('-')}-{found['machine']['machine'][:6]}-{found['bundle']}.json"
-    if out.exists() and found["laps"][:len(read(out)["laps"])] != read(out)["laps"]:
+    if out.exists() and found["laps"][:len(read_machine(out)["laps"])] != read_machine(out)["laps"]:
         raise Failure(f"{out} has other laps of that machine: keep one of the two")
     out.parent.mkdir(parents=True, exist_ok=True)
     partial = out.with_name(out.name + ".part")
@@ -91,7 +91,8 @@ def topic_lines(found: dict, topic: Topic, codes: dict[str, str]) -> list[str]:
     lines = [f"| {topic.name} | | " + " | ".join(map(laps.head, points)) + " |", "|---" * (len(points) + 2) + "|"]
     for job in series["jobs"]:
         for row in found["jobs"][job]:
-            for number, cells in enumerate(laps.lines(found["laps"], row["row"], [one["name"] for one in own], points)):
+            cells_of = laps.row_lines(found["laps"], row["row"], [one["name"] for one in own], points)
+            for number, cells in enumerate(cells_of):
                 lines.append("| " + " | ".join(["" if number else row["row"], *cells]) + " |")
     return [*lines, ""]
 
@@ -99,7 +100,7 @@ def topic_lines(found: dict, topic: Topic, codes: dict[str, str]) -> list[str]:
 def page(base: Base, repo: Path, topics: list[Topic]) -> str:
     """What they measured of @topics, whose series are applied in @repo, as a page of
     Markdown; nothing where there are none."""
-    known = {path: read(path) for path in files(base)}
+    known = {path: read_machine(path) for path in files(base)}
     codes = {topic.name: code_of(repo, apply(repo, base, [topic])) for topic in topics} if known else {}
     lines = []
     for path, found in known.items():
@@ -117,10 +118,10 @@ def page(base: Base, repo: Path, topics: list[Topic]) -> str:
                       *lines]).rstrip() + "\n" if lines else ""
 
 
-def check(base: Base) -> str:
+def wrong_file(base: Base) -> str:
     try:
         for path in files(base):
-            read(path)
+            read_machine(path)
     except Failure as err:
         return str(err)
     return ""

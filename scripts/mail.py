@@ -134,7 +134,7 @@ def messages(tree: Path, env: dict[str, str], args: argparse.Namespace, letter: 
     return "".join(f"From mail Mon Sep 17 00:00:00 2001\n{mail.rstrip()}\n\n" for mail in mails)
 
 
-def read(path: Path, who: str, text: str, count: int) -> None:
+def check_mbox(path: Path, who: str, text: str, count: int) -> None:
     """Read the mbox @path of @count patches as a mail program does: the first
     message has the @text of the cover letter, the patches answer it and are
     signed off by @who alone, and all are to maintainers.  Raises Failure for what
@@ -227,7 +227,7 @@ def proven(repo: Path, args: argparse.Namespace, commit: str, letter: tuple[str,
                 # b4 takes the subject for a text.
                 written = written.replace(f"\n---\n{subject}\n---\n", "\n---\n", 1)
             mbox.write_bytes(written.encode())
-            read(mbox, args.sender, text, count)
+            check_mbox(mbox, args.sender, text, count)
             applies(worktree(repo, "mail", start), base, mbox, count, wanted)
             b4(tree, env, rf"\A(?!.*ERROR).*^Total patches: {count}$", "am", "-m", mbox, "-o", scratch / "am")
             say(f"mail: b4 am reads {count} of them")
@@ -265,7 +265,7 @@ def main() -> None:
     base, args.topic = args.base, need_series(args.topic, args.base)
     commit = base_commit(base, args.kdir)
     letter = "" if args.topic.fixes else blurb(args.topic.cover(base))[1]
-    wrong = [] if args.topic.fixes else cover.wrong(letter, args.topic, args.version)
+    wrong = [] if args.topic.fixes else cover.wrong_letter(letter, args.topic, args.version)
     if any(content.startswith(NONE) for content in measured.blocks(letter).values()):
         wrong.append(f"the cover letter of {args.topic.name} lacks figures of the series as it is: run 'make bench "
                      f"TOPIC={args.topic.name}', which writes them")

@@ -67,7 +67,7 @@ def wrong_message(message: str, where: str, known: int) -> list[str]:
         "that they are in summary.json, then put their number into 'measured' of series.toml"]
 
 
-def wrong(text: str, where: str) -> list[str]:
+def wrong_text(text: str, where: str) -> list[str]:
     """A sentence about the measured numbers that @text, which is called @where, has
     outside of blocks, and one for each marker without its other half."""
     found = [f"'{words}' in line {line}" for line, words in numbers(text)]

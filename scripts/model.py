@@ -269,7 +269,7 @@ def expect(where: str, row: dict, required: set[str], optional: set[str] = froze
                       f"{', '.join(sorted(required | optional))}")
 
 
-def plain(row: dict) -> dict:
+def with_tuples(row: dict) -> dict:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
 
 
@@ -309,7 +309,7 @@ def members(where: str, row: dict) -> dict:
     if "lint" in row:
         expect(f"{where}, lint,", row["lint"], set(), {"frames", "measured"})
         found |= row["lint"]
-    return plain(found)
+    return with_tuples(found)
 
 
 def shown_rows(where: str, rows: list[dict]) -> tuple[Row, ...]:
@@ -348,7 +348,7 @@ def read_topic(path: Path) -> Topic:
     if "panel" in row:
         shown["panel"] = figure_panel(str(path), row["panel"])
     states = {name: state(f"{path}, base {name},", table) for name, table in row.get("base", {}).items()}
-    said = plain({key: value for key, value in row.items() if key not in PER_BASE})
+    said = with_tuples({key: value for key, value in row.items() if key not in PER_BASE})
     found = Topic(name=path.parent.name, **{**said, **members(str(path), row), **shown, "base": states})
     known = bases()
     forms = [found, *(replace(found, **state.own) for state in found.base.values())]

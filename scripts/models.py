@@ -46,7 +46,7 @@ def has_models(topic: Topic, base: Base) -> bool:
     return base.reference and (REGRESS / topic.name / "models/models.toml").exists()
 
 
-def cases(topic: Topic) -> Iterator[tuple[str, Path, list[str], bool]]:
+def read_models(topic: Topic) -> Iterator[tuple[str, Path, list[str], bool]]:
     """Of each case of @topic the name, the file, the options of the preprocessor, and
     whether an error is expected.  Raises Failure for a file that is not as it should be."""
     path = REGRESS / topic.name / "models/models.toml"
@@ -62,7 +62,7 @@ def cases(topic: Topic) -> Iterator[tuple[str, Path, list[str], bool]]:
             yield case["name"], source, [*options, f"-DWITHOUT={step or 0}"], bool(step)
 
 
-def judge(printed: str, wrong: bool) -> tuple[str, str]:
+def judge_search(printed: str, wrong: bool) -> tuple[str, str]:
     """The verdict on what a search @printed, and what was found: an error if @wrong is
     expected, else none in all states."""
     states, errors, problem = STATES.search(printed), ERRORS.search(printed), PROBLEM.search(printed)
@@ -94,13 +94,13 @@ def search(source: Path, options: list[str], where: Path) -> str:
 
 
 def run_case(name: str, source: Path, options: list[str], wrong: bool) -> Result:
-    """The result of the case @name: see cases().  The path to an error that is not
+    """The result of the case @name: see read_models().  The path to an error that is not
     expected is kept."""
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         where = Path(scratch)
         try:
-            verdict, why = judge(search(source, options, where), wrong)
+            verdict, why = judge_search(search(source, options, where), wrong)
         except Failure as err:
             verdict, why = FAILED, str(err)
         except subprocess.TimeoutExpired:
@@ -118,7 +118,7 @@ def run_models(topic: Topic) -> Iterator[Result]:
         if not shutil.which(program):
             yield Result(f"{topic.name}: models", SKIPPED, f"there is no {program}: 'apt-get install {program}'")
             return
-    for name, source, options, wrong in cases(topic):
+    for name, source, options, wrong in read_models(topic):
         yield run_case(f"{topic.name}: {source.stem}: {name}", source, options, wrong)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from model import Curve, Topic
 
-from runs import AGAIN, Figures, change, more_is_better, verdict
+from runs import AGAIN, Figures, change, more_is_better, row_verdict
 from stats import WORSE
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#777777", "#cc79a7")
@@ -25,7 +25,7 @@ def place_name(value: float) -> str:
     return f"{value:g}"
 
 
-def points(curve: Curve, rows: list[dict]) -> list[tuple[float, dict]]:
+def curve_points(curve: Curve, rows: list[dict]) -> list[tuple[float, dict]]:
     """The places of @curve that have a row among @rows, with that row: what is nothing
     with the series has no place on an axis of ratios."""
     known = {(row["metric"], row["condition"]): row for row in rows}
@@ -45,7 +45,7 @@ def ratio(row: dict) -> tuple[float, float, float]:
 def draw(axes, topic: Topic, rows: list[dict]) -> None:
     band: dict[float, tuple[float, float]] = {}
     for number, curve in enumerate(topic.panel.curve):
-        shown = points(curve, rows)
+        shown = curve_points(curve, rows)
         if not shown:
             continue
         places = [place for place, _ in shown]
@@ -56,7 +56,7 @@ def draw(axes, topic: Topic, rows: list[dict]) -> None:
                                             [one - m for m, one in zip(middle, high, strict=True)]],
                       fmt=("v" if curve.cost else MARKS[number % len(MARKS)]) + "-", color=colour, ms=5, lw=1.3,
                       capsize=2, label=curve.label)
-        lost = [(place, ratio(row)[0]) for place, row in shown if verdict(row) == WORSE]
+        lost = [(place, ratio(row)[0]) for place, row in shown if row_verdict(row) == WORSE]
         if lost:
             axes.plot(*zip(*lost, strict=True), "v", color=LOSS, ms=7, zorder=5)
         for place, row in shown:
@@ -68,7 +68,7 @@ def draw(axes, topic: Topic, rows: list[dict]) -> None:
         places = sorted(band)
         axes.fill_between(places, [band[one][0] for one in places], [band[one][1] for one in places],
                           color="#e8e8e8", zorder=0, label="base against itself")
-    ticks = sorted({place for curve in topic.panel.curve for place, _ in points(curve, rows)})
+    ticks = sorted({place for curve in topic.panel.curve for place, _ in curve_points(curve, rows)})
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [place_name(one) for one in ticks])
     axes.set_title(topic.panel.title, loc="left", fontsize=10)
@@ -79,7 +79,7 @@ def plot(known: list[tuple[Topic, Figures]], base: str, path: Path) -> bool:
     """Write the figure of the topics @known, of which each has a panel, as SVG to
     @path; False where no run has a row for it.  @base is the release's name."""
     shown = [(topic, own) for topic, own in known
-             if topic.panel and any(points(curve, own.rows) for curve in topic.panel.curve)]
+             if topic.panel and any(curve_points(curve, own.rows) for curve in topic.panel.curve)]
     if not shown:
         return False
     import matplotlib

@@ -26,13 +26,13 @@ SPINLOCK = ("_raw_spin_lock",), ("_raw_spin_unlock",)
 INSTRUCTION = re.compile(r"^\s*(?P<address>[0-9a-f]+):\s.*?(?:(?P<how>call|jmp)q?\s+[0-9a-f]+ <(?P<called>[\w.]+)>)?$")
 
 
-def command(name: str, gcc_output: Path) -> list[str | Path]:
+def compile_command(name: str, gcc_output: Path) -> list[str | Path]:
     """What compiles the plugin called @name into @gcc_output."""
     return ["gcc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-I", MARKS, "-o", gcc_output,
             SOURCE / f"{name}.c"]
 
 
-def built(name: str) -> Path:
+def plugin_path(name: str) -> Path:
     """The plugin called @name in the cache, compiled where it is not there yet for
     these sources and this compiler.  Raises Failure where it does not compile."""
     sources = [SOURCE / f"{name}.c", SOURCE / "common.h", SOURCE / "qemu_plugin.h", MARKS / "marks.h"]
@@ -41,7 +41,7 @@ def built(name: str) -> Path:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f"{name}.{os.getpid()}.part")
-        output(*command(name, partial))
+        output(*compile_command(name, partial))
         partial.rename(path)
     return path
 
@@ -54,7 +54,7 @@ def quoted(path: Path) -> str:
 def option(name: str, run_dir: Path, *words: str) -> str:
     """What QEMU's -plugin takes to have the plugin called @name write
     @name.json into @run_dir; @words: its other options."""
-    return ",".join([quoted(built(name)), f"out={quoted(run_dir / f'{name}.json')}", *words])
+    return ",".join([quoted(plugin_path(name)), f"out={quoted(run_dir / f'{name}.json')}", *words])
 
 
 def symbols(kernel: Kernel) -> dict[str, str]:
@@ -71,7 +71,7 @@ def symbol(kernel: Kernel, name: str) -> str:
     return found
 
 
-def lines(kernel: Kernel, run_dir: Path) -> str:
+def lines_option(kernel: Kernel, run_dir: Path) -> str:
     """What QEMU's -plugin takes to record memory accesses of @kernel's guest in
     lines.json of @run_dir.  Raises Failure where the kernel lacks TICK."""
     return option("lines", run_dir, f"tick={symbol(kernel, TICK)}")
@@ -91,7 +91,7 @@ def transfers(kernel: Kernel, function: str) -> list[tuple[str, str, str, str]]:
     return found
 
 
-def sections(kernel: Kernel, functions: list[str], kind: tuple[tuple[str, ...], tuple[str, ...]] = MUTEX,
+def lock_places(kernel: Kernel, functions: list[str], kind: tuple[tuple[str, ...], tuple[str, ...]] = MUTEX,
              ) -> tuple[list[str], list[str]]:
     """Where @functions of @kernel come back with a lock of @kind, and where they
     release one: addresses in hex.  One that ends in a jump to mutex_lock() has it
@@ -104,7 +104,7 @@ def sections(kernel: Kernel, functions: list[str], kind: tuple[tuple[str, ...], 
             [address for address, _, called, _ in found if called in release])
 
 
-def insns(kernel: Kernel, run_dir: Path, spinlock: str = "", functions: str = "",
+def insns_option(kernel: Kernel, run_dir: Path, spinlock: str = "", functions: str = "",
           spinning: tuple[str, ...] = ()) -> str:
     """What QEMU's -plugin takes to count instructions in insns.json of @run_dir:
     of operations, and of those while @spinlock, a variable of @kernel, is held, or
@@ -113,8 +113,8 @@ def insns(kernel: Kernel, run_dir: Path, spinlock: str = "", functions: str = ""
     none of these."""
     words = [f"lock={symbol(kernel, spinlock)}"] if spinlock else []
     if functions or spinning:
-        begins, ends = (sections(kernel, list(spinning), SPINLOCK) if spinning else
-                        sections(kernel, [name for name in symbols(kernel) if name.startswith(functions)]))
+        begins, ends = (lock_places(kernel, list(spinning), SPINLOCK) if spinning else
+                        lock_places(kernel, [name for name in symbols(kernel) if name.startswith(functions)]))
         if not (begins and ends):
             raise Failure(f"{' '.join(spinning) or functions + '*'}() of {kernel.path / 'vmlinux'} take or release no "
                           f"{'spinlock' if spinning else 'mutex'}: what has moved is to be changed in scripts/measure/")

@@ -24,9 +24,9 @@ from install import need, tool
 from model import ROOT, Base, Topic
 from process import say
 from stats import CANNOT_TELL, WORSE, narrow
-from suite.table import section as table_of_suites
+from suite.table import suites_section
 
-from runs import AGAIN, EVIDENCE, TIMED, Figures, change, newest_suites, read_json, verdict
+from runs import AGAIN, EVIDENCE, TIMED, Figures, change, newest_suites, read_json, row_verdict
 
 INTRODUCTION = """Counts are exact, or means ± twice their standard error: `counter` from tracepoints of the `trace`
 kernel, `icount` executed instructions of the `bench` kernel in QEMU, `lines` cache lines that one CPU writes and
@@ -51,18 +51,18 @@ def chosen_rows(topic: Topic, own: Figures) -> list[str]:
     for wanted in topic.row:
         row = figures.find(topic, wanted, own.rows)
         lines.append([wanted.label + (" (the price)" if wanted.cost else ""), mean(row, "baseline"),
-                      mean(row, "patched"), figures.moved(row), verdict(row)])
+                      mean(row, "patched"), figures.moved(row), row_verdict(row)])
     return markdown(["", "base", "series", "change", "verdict"], lines) if lines else []
 
 
-def timed_rows(rows: list[dict]) -> list[str]:
+def timed_table(rows: list[dict]) -> list[str]:
     """The table of all timed rows of @rows, with the other kernels' ratios."""
     others = list(dict.fromkeys(side for row in rows for side in row["statistics"]["sides"] if side != AGAIN))
     lines = []
     for row in rows:
         found = row["statistics"]
         lines.append([row["condition"], number(row["values"]["baseline"]), interval(found),
-                      interval(found["sides"][AGAIN]), verdict(row),
+                      interval(found["sides"][AGAIN]), row_verdict(row),
                       *(f"{found['sides'][side]['ratio']:.2f}" if side in found["sides"] else "" for side in others)])
     return markdown(["condition", "base", "series / base", "A/A", "verdict", *(f"{side} / base" for side in others)],
                     lines)
@@ -72,7 +72,7 @@ def worse_rows(rows: list[dict]) -> list[str]:
     """The counts of @rows that got worse, those first that did most, MOST_WORSE at
     most, as a table; means of lines, which have what timers and other tasks touch,
     are left out."""
-    found = sorted((row for row in rows if row["evidence"] != TIMED and verdict(row) == WORSE
+    found = sorted((row for row in rows if row["evidence"] != TIMED and row_verdict(row) == WORSE
                     and not row["metric"].endswith("_mean") and figures.moved(row) != "0 %"),
                    key=lambda row: -abs(change(row) or 1e9))
     lines = [[f"`{row['metric']}`", row["condition"], mean(row, "baseline"), mean(row, "patched"), figures.moved(row)]
@@ -93,15 +93,15 @@ def topic_section(topic: Topic, own: Figures) -> list[str]:
     timed = [row for row in own.rows if "statistics" in row]
     if timed:
         part = sum(narrow(row["statistics"]) for row in timed) / len(timed)
-        told = [verdict(row) for row in timed]
+        told = [row_verdict(row) for row in timed]
         lines += [f"Time, {min(row['statistics']['rounds'] for row in timed)} rounds or more: "
                   + ", ".join(f"{told.count(word)} {word}" for word in dict.fromkeys([*told, WORSE, CANNOT_TELL]))
                   + f". The interval reaches no further than 5 % in {100 * part:.0f} % of the rows.", "",
-                  *timed_rows(timed), ""]
+                  *timed_table(timed), ""]
     worse = worse_rows(own.rows)
     if worse:
         lines += ["Counts that got worse:", "", *worse, ""]
-    return lines + linesmodel.section(own)
+    return lines + linesmodel.model_section(own)
 
 
 def rows_csv(known: list[tuple[Topic, Figures]]) -> str:
@@ -123,7 +123,7 @@ def rows_csv(known: list[tuple[Topic, Figures]]) -> str:
     return out.getvalue()
 
 
-def write(out: Path, base: Base, known: list[tuple[Topic, Figures]]) -> None:
+def write_files(out: Path, base: Base, known: list[tuple[Topic, Figures]]) -> None:
     """Write report.md, rows.csv and the figure of the topics @known into @out."""
     lines = [f"# What was measured on {base.tag}", "", INTRODUCTION, ""]
     if plot.plot([(topic, own) for topic, own in known if own.fresh], base.version, out / "figure.svg"):
@@ -134,7 +134,7 @@ def write(out: Path, base: Base, known: list[tuple[Topic, Figures]]) -> None:
         lines += ["## Other machines", "", "[machines.md](machines.md) has what they measured.", ""]
     suites = newest_suites(base)
     if suites:
-        lines += table_of_suites(read_json(suites / "suites.json"))
+        lines += suites_section(read_json(suites / "suites.json"))
     (out / "report.md").write_text("\n".join(lines).rstrip() + "\n")
     (out / "rows.csv").write_text(rows_csv(known))
 
@@ -154,7 +154,7 @@ def main() -> None:
     repo = repository(base, args.kdir)
     known = figures.load(base, repo)
     out = ROOT / "results" / base.name
-    write(out, base, list(known.values()))
+    write_files(out, base, list(known.values()))
     say(f"report: {out / 'report.md'}")
     others = machines.page(base, repo, [topic for topic, _ in known.values()])
     if others:

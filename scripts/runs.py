@@ -96,13 +96,13 @@ def change(row: dict) -> float | None:
     return after / before - 1
 
 
-def verdict(row: dict) -> str:
+def row_verdict(row: dict) -> str:
     """What @row says of the series: stats.BETTER, WORSE or CANNOT_TELL.  Of a
     time by the interval of its ratio; of a mean that has a spread, by twice the
     standard error of the difference; where the base was counted again, by twice
     what that differs; of an exact count, by its value."""
     if "statistics" in row:
-        return stats.verdict(row["statistics"]["interval"], more_is_better(row["unit"]))
+        return stats.interval_verdict(row["statistics"]["interval"], more_is_better(row["unit"]))
     before, after = row["values"].get("baseline"), row["values"].get("patched")
     if before is None or after is None or before == after:
         return stats.CANNOT_TELL
@@ -115,7 +115,7 @@ def verdict(row: dict) -> str:
     return stats.BETTER if (after > before) == more_is_better(row["unit"]) else stats.WORSE
 
 
-def directories(base: Base) -> list[Path]:
+def all_runs(base: Base) -> list[Path]:
     """The runs of @base, the newest last."""
     def age(path: Path) -> tuple[str, int]:
         date, _, number = path.name.partition(".")
@@ -208,11 +208,11 @@ def medians(rounds: list[dict], key: tuple) -> dict[str, float]:
     return {side: median(found) for side, found in values.items()}
 
 
-def figures(base: Base, repo: Path, topic: Topic) -> Figures:
+def topic_figures(base: Base, repo: Path, topic: Topic) -> Figures:
     """What the runs of @base say of @topic: the series as it is in @repo, or
     where no run is of that, what the newest run has."""
     with_topic = []
-    for path in directories(base):
+    for path in all_runs(base):
         file = path / "environment.json"
         known = read_json(file).get(topic.name) if file.exists() else None
         if known:
@@ -245,7 +245,7 @@ def figures(base: Base, repo: Path, topic: Topic) -> Figures:
 
 def newest_suites(base: Base) -> Path | None:
     """The newest run of @base in which suites are, or None."""
-    found = [path for path in directories(base) if (path / "suites.json").exists()]
+    found = [path for path in all_runs(base) if (path / "suites.json").exists()]
     return found[-1] if found else None
 
 

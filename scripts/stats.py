@@ -60,7 +60,7 @@ def narrow(found: dict) -> bool:
     return (high - low) / 2 <= NARROW * found["ratio"]
 
 
-def verdict(interval: list[float] | tuple[float, float], more: bool) -> str:
+def interval_verdict(interval: list[float] | tuple[float, float], more: bool) -> str:
     """What a ratio to the baseline with @interval says; @more: whether a larger
     value is better."""
     low, high = interval

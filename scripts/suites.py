@@ -30,7 +30,7 @@ from command import arguments, run
 from fetch import repository
 from guest import boot
 from install import need
-from klog import lockdep_off, report, short_of
+from klog import lockdep_off, report_at, short_of
 from ktap import FAILED, PASSED, SKIPPED, Result, count, shown
 from locks import cache, room_for_builds
 from model import ROOT, Base, chosen_topics
@@ -112,7 +112,7 @@ def first_report(console: str) -> tuple[str, str]:
     @console, and that report; empty where there is none."""
     runs, lines = "", console.splitlines()
     for place, line in enumerate(lines):
-        begun, found = BEGINS.search(line), report(lines, place)
+        begun, found = BEGINS.search(line), report_at(lines, place)
         if begun:
             runs = begun[1]
         elif found:

@@ -179,7 +179,7 @@ def kernel_symbols() -> set[str]:
     return {line.split()[2] for line in KALLSYMS.read_text().splitlines() if line.count(" ") >= 2}
 
 
-def fitted(text: str, known: set[str]) -> str:
+def fitted_script(text: str, known: set[str]) -> str:
     """The script @text for a kernel that has the symbols @known: before 6.15, the
     functions of pipes had other names; with lockdep, mutex_lock() has.  With
     the fault series, faults under a VMA lock are handled in one place."""
@@ -209,7 +209,7 @@ def printed_maps(text: str) -> dict:
 def looked(name: str, known: set[str], duration: int, command: str) -> tuple[dict | None, float, str]:
     """Run the script @name for @duration seconds, or while the @command runs:
     its maps, or None where it does not work; the seconds; and then why."""
-    text = fitted((SCRIPTS / f"{name}.bt").read_text(), known)
+    text = fitted_script((SCRIPTS / f"{name}.bt").read_text(), known)
     if not command:
         text += f"\ninterval:s:{duration}\n{{\n\texit();\n}}\n"
     with tempfile.TemporaryDirectory() as where:

@@ -350,8 +350,8 @@ class Chosen(KernelCase):
             return (config, revision), [one.name for one in topics] + [name for one in topics for name in one.neighbours
                                                                        if neighbours]
 
-        with mock.patch.object(check, "prepare", prepare), mock.patch.object(check, "cached", lambda *_: True), \
-                mock.patch.object(check, "apply", apply), mock.patch.object(check, "guest", one_guest):
+        with mock.patch.object(check, "build_guest", prepare), mock.patch.object(check, "cached", lambda *_: True), \
+                mock.patch.object(check, "apply", apply), mock.patch.object(check, "guest_results", one_guest):
             subject = mock.Mock(base=self.base, repo=Path("/repo"), before="")
             subject.step = lambda name, work, needs, _minutes: (name, work, needs)
             steps = check.everything(subject, list(chosen), check.Run("tcg", False, check.Budget()), "")
@@ -386,7 +386,7 @@ class Chosen(KernelCase):
         with mock.patch.object(arm64, "boot", boot), mock.patch.object(guest, "decode"), \
                 mock.patch.object(guest, "ROOT", self.root), \
                 mock.patch.object(guest.qemu, "boot", side_effect=AssertionError("booted x86")):
-            results = list(check.guest(mock.Mock(config="arm64", path=Path("/kernel")), tests, "kselftests arm64",
-                                       "true", check.Run("auto", True, check.Budget())))
+            results = list(check.guest_results(mock.Mock(config="arm64", path=Path("/kernel")), tests,
+                                               "kselftests arm64", "true", check.Run("auto", True, check.Budget())))
         self.assertEqual([(one.name.split(" (")[0], one.verdict) for one in results],
                          [("kselftests arm64: alpha", PASSED), ("kselftests arm64: the kernel's log", FAILED)])

@@ -103,7 +103,7 @@ class Revisions(KernelCase):
     def test_timed_rows(self):
         """The summary has the medians of the boots."""
         cell = {"metric": "throughput", "unit": "op/s", "condition": "a", "evidence": "timed-uml"}
-        (row,) = bench.timed_rows(self.one, {"cells": [cell], "rounds": [
+        (row,) = bench.rows_of_boots(self.one, {"cells": [cell], "rounds": [
             {"baseline": [1], "again": [3], "patched": [value]} for value in (4, 5, 9)]})
         self.assertEqual(row, {"topic": "alpha", **cell, "values": {"baseline": 1, "patched": 5}})
 

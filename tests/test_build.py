@@ -156,7 +156,7 @@ class CheckedOut(KernelCase):
         done = subprocess.run(["make", "-f", "copies.mk", f"O={path}", *([f"{path}/a"] if stop else [])], cwd=source,
                               capture_output=True, text=True, check=True)
         if not stop:
-            build.built(path, source)
+            build.mark_built(path, source)
         return ({line.split()[1] for line in done.stdout.splitlines() if line.startswith("cp ")},
                 "".join((path / one).read_text() for one in "ab" if (path / one).exists()))
 

@@ -330,9 +330,9 @@ class Taken(KernelCase):
             self.add()
         other = self.add(machine={**self.found["machine"], "machine": "beef"})
         self.assertEqual(machines.files(self.base), [path, other])
-        self.assertEqual(machines.check(self.base), "")
+        self.assertEqual(machines.wrong_file(self.base), "")
         put(path, "{}")
-        self.assertIn("no file of a bundle", machines.check(self.base))
+        self.assertIn("no file of a bundle", machines.wrong_file(self.base))
 
     def test_refused(self):
         """What is no such file, of another base, or without values, is told."""
@@ -388,12 +388,12 @@ class Archive(KernelCase):
             self.assertIn(job, bundle.JOB_OF.values())
             for number, row in enumerate(lines):
                 self.assertIn(row[1].split()[0], ("ext4", "files", "bench", "run"))
-                self.assertEqual([one["line"] for one in bundle.rows(job) if one["row"] == row[0]],
+                self.assertEqual([one["line"] for one in bundle.job_rows(job) if one["row"] == row[0]],
                                  [number] if row[0] else [])
-        names = [one["row"] for job in bundle.JOBS for one in bundle.rows(job)]
+        names = [one["row"] for job in bundle.JOBS for one in bundle.job_rows(job)]
         self.assertEqual(len(names), len(set(names)))
-        self.assertEqual([one.get("bytes") for one in bundle.rows("pipe")], [64, 65536, 65536])
-        self.assertFalse(any("bytes" in one for one in bundle.rows("pid")))
+        self.assertEqual([one.get("bytes") for one in bundle.job_rows("pipe")], [64, 65536, 65536])
+        self.assertFalse(any("bytes" in one for one in bundle.job_rows("pid")))
 
     def test_kernels(self):
         """The base and what several topics compare with are there once, with all jobs."""

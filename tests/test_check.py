@@ -256,8 +256,8 @@ class Budget(KernelCase):
         for module, name, fake in (
                 (steps.time, "monotonic", lambda: self.now),
                 (check, "cached", lambda _repo, _on, _revision, config: config in self.has),
-                (check, "prepare", self.prepare),
-                (check, "guest", lambda _image, _tests, name, *_, **_more: [Result(name, PASSED)])):
+                (check, "build_guest", self.prepare),
+                (check, "guest_results", lambda _image, _tests, name, *_, **_more: [Result(name, PASSED)])):
             self.enterContext(mock.patch.object(module, name, fake))
 
     def prepare(self, _repo, _base, _revision, config, _chosen, _label, _neighbours) -> tuple[None, Path]:
@@ -348,7 +348,7 @@ class Suites(KernelCase):
 
 
 class Guest(KernelCase):
-    """check.guest(): what a guest leaves becomes results, which are kept."""
+    """check.guest_results(): what a guest leaves becomes results, which are kept."""
 
     def setUp(self):
         super().setUp()
@@ -368,7 +368,7 @@ class Guest(KernelCase):
 
     def guest(self, script: str = "true", fresh: bool = False) -> list[tuple[str, str]]:
         """Name and verdict of each result."""
-        found = check.guest(mock.Mock(config="um", path=Path("/kernel")), self.tests, "um", script,
+        found = check.guest_results(mock.Mock(config="um", path=Path("/kernel")), self.tests, "um", script,
                             check.Run("auto", fresh, steps.Budget()))
         return [(one.name, one.verdict) for one in found]
 

@@ -59,26 +59,26 @@ Changes since v3 of [1]:
 
 
 class Cover(Case):
-    """cover.sections(), cover.size() and cover.wrong()."""
+    """cover.letter_sections(), cover.size() and cover.wrong_letter()."""
 
     def changed(self, old: str, new: str, version: int = 1) -> list[str]:
         """What is wrong with GOOD with @new in place of @old."""
         self.assertIn(old, GOOD)
-        return cover.wrong(GOOD.replace(old, new), ONE, version)
+        return cover.wrong_letter(GOOD.replace(old, new), ONE, version)
 
     def test_sections(self):
         """A heading is a line of its own, with a colon, underlined, or bare."""
-        found = cover.sections(GOOD)
+        found = cover.letter_sections(GOOD)
         self.assertEqual(list(found), [*cover.WANTED, cover.SINCE])
         self.assertEqual(found[cover.DOES], " 1  Less. 2  Tests.")
         self.assertTrue(found[cover.FIGURES].startswith("<!-- figures: table -->\n"))
         self.assertTrue(found[cover.FIGURES].endswith("What that means."))
         self.assertEqual(found[cover.COSTS], "8 bytes.")
-        self.assertEqual(cover.sections("No heading at all.\n"), {})
+        self.assertEqual(cover.letter_sections("No heading at all.\n"), {})
 
     def test_good(self):
         """A first version says what changed since the list's."""
-        self.assertEqual(cover.wrong(GOOD, ONE, 1), [])
+        self.assertEqual(cover.wrong_letter(GOOD, ONE, 1), [])
 
     def test_size(self):
         """Lines and words are those of all of it; numbers are not those of blocks,
@@ -93,9 +93,9 @@ class Cover(Case):
         for what in ("lines", "words", "numbers"):
             have = cover.size(GOOD)[what]
             with self.subTest(what=what), mock.patch.object(cover, what.upper(), have):
-                self.assertEqual(cover.wrong(GOOD, ONE, 1), [])
+                self.assertEqual(cover.wrong_letter(GOOD, ONE, 1), [])
                 setattr(cover, what.upper(), have - 1)
-                (said,) = cover.wrong(GOOD, ONE, 1)
+                (said,) = cover.wrong_letter(GOOD, ONE, 1)
                 self.assertIn(f"has {have} {what}: {have - 1} are the limit", said)
         self.assertEqual((cover.LINES, cover.WORDS, cover.NUMBERS), (100, 800, 60))
 
@@ -117,7 +117,7 @@ class Cover(Case):
 
     def test_next_version(self):
         """A later one says what changed in it; the older changes may stay."""
-        (said,) = cover.wrong(GOOD, ONE, 2)
+        (said,) = cover.wrong_letter(GOOD, ONE, 2)
         self.assertIn("no section 'Changes in v2'", said)
         for new in ("Changes in v2:\n\n - Y\n\nChanges since v3 of [1]:", "Changes in v2:"):
             self.assertEqual(self.changed("Changes since v3 of [1]:", new, 2), [])
@@ -151,4 +151,4 @@ class Cover(Case):
                 self.assertIn(words, said[0])
                 self.assertTrue(said[0].startswith("the cover letter of pipe "), said)
                 self.assertEqual([one for one in said if "\n" in one], [])
-        self.assertEqual(len(cover.wrong("*** BLURB HERE ***\n", ONE, 1)), 9)
+        self.assertEqual(len(cover.wrong_letter("*** BLURB HERE ***\n", ONE, 1)), 9)

@@ -67,7 +67,7 @@ class Export(KernelCase):
 
     def write(self) -> dict:
         """Export, and all files of the checkout after it."""
-        export.write(self.path, self.one, self.base, self.base.tag, "HEAD")
+        export.write_patches(self.path, self.one, self.base, self.base.tag, "HEAD")
         export.write_mirrors(self.repo, self.base)
         return contents(self.root)
 
@@ -82,7 +82,7 @@ class Export(KernelCase):
         self.assertEqual((where / "fs/new.c").read_text(), "new\n")
         put(where / "fs/new.c", "newer\n")
         git("commit", "-q", "-a", "-m", "beta: make it newer", cwd=where)
-        export.write(where, other, self.base, tree.below(self.repo, self.base, other), "HEAD")
+        export.write_patches(where, other, self.base, tree.below(self.repo, self.base, other), "HEAD")
         self.assertEqual([path.name for path in other.patches(self.base)], ["0001-beta-make-it-newer.patch"])
         self.assertEqual(tree.apply(self.repo, self.base, [other, self.one]), tree.apply(self.repo, self.base, [other]))
 
@@ -156,7 +156,7 @@ class Export(KernelCase):
         self.assertEqual(git("rev-parse", f"{head}^{{tree}}", cwd=self.repo),
                          git("rev-parse", "HEAD^{tree}", cwd=self.path))
         place = tree.worktree(self.repo, "apply", head)
-        export.write(place, self.one, self.base, self.base.tag, head)
+        export.write_patches(place, self.one, self.base, self.base.tag, head)
         export.write_mirrors(self.repo, self.base)
         self.assertEqual(contents(self.root), before)
         rendered = export.render(place, self.base.tag, head, self.one.cover(self.base))
@@ -169,7 +169,7 @@ class Export(KernelCase):
         other = replace(self.base, name="v1", reference=False)
         put(self.path / "tools/testing/selftests/alpha/data.txt", "another\n")
         self.commit("alpha: have other data")
-        export.write(self.path, self.one, other, other.tag, "HEAD")
+        export.write_patches(self.path, self.one, other, other.tag, "HEAD")
         after = contents(self.root)
         self.assertEqual({name for name in after if before.get(name) != after[name]},
                          {f"patches/alpha/v1/{name}" for name in (

@@ -59,8 +59,8 @@ class Boot(Case):
         with mock.patch.object(guest, "kernel", lambda *_: "image"), \
                 mock.patch.object(guest, "kselftests", lambda *args: asked.append(args[2:])):
             for config in ("um", "check", "arm64"):
-                guest.prepare(self.dir, None, "HEAD", config, topics, "label")
-            guest.prepare(self.dir, None, "HEAD", "um", topics[:1], "label", neighbours=True)
+                guest.build_guest(self.dir, None, "HEAD", config, topics, "label")
+            guest.build_guest(self.dir, None, "HEAD", "um", topics[:1], "label", neighbours=True)
         self.assertEqual(asked, [*((["a", "b"], guest.arch(name), ("a", "b", "c"))
                                    for name in ("check", "check", "arm64")),
                                  (["a", "of a"], guest.arch("check"), ("a",))])

@@ -141,11 +141,11 @@ class Plugin(Case):
 
 
 class Option(Case):
-    """plugin.insns()."""
+    """plugin.insns_option()."""
 
     def setUp(self):
         super().setUp()
-        self.enterContext(mock.patch.object(plugin, "built", lambda name: Path(f"/c/{name}.so")))
+        self.enterContext(mock.patch.object(plugin, "plugin_path", lambda name: Path(f"/c/{name}.so")))
         self.kernel = mock.Mock(path=self.dir)
         names = ("pipe_write", "pipe_prepare", "pipe_trim.part.0", "another", "pidmap_lock")
         self.fake("nm", "".join(f"echo {number:016x} t {name}\n" for number, name in enumerate(names)))
@@ -157,22 +157,22 @@ class Option(Case):
     def test_mutex(self):
         """It is held behind a call of mutex_lock(), and behind that of a function
         that ends in it, until the call of or the jump to mutex_unlock()."""
-        self.assertEqual(plugin.insns(self.kernel, Path("/r"), functions="pipe_"),
+        self.assertEqual(plugin.insns_option(self.kernel, Path("/r"), functions="pipe_"),
                          "/c/insns.so,out=/r/insns.json,begin=ffffffff81000016:ffffffff8100001d,"
                          "end=ffffffff81000022:ffffffff81000070")
 
     def test_spinlock(self):
         """A spinlock is a variable; one that is not there is told."""
-        self.assertEqual(plugin.insns(self.kernel, Path("/r"), spinlock="pidmap_lock"),
+        self.assertEqual(plugin.insns_option(self.kernel, Path("/r"), spinlock="pidmap_lock"),
                          f"/c/insns.so,out=/r/insns.json,lock={4:016x}")
-        self.assertEqual(plugin.insns(self.kernel, Path("/r")), "/c/insns.so,out=/r/insns.json")
+        self.assertEqual(plugin.insns_option(self.kernel, Path("/r")), "/c/insns.so,out=/r/insns.json")
         with self.fails("no inode_lock"):
-            plugin.insns(self.kernel, Path("/r"), spinlock="inode_lock")
+            plugin.insns_option(self.kernel, Path("/r"), spinlock="inode_lock")
 
     def test_moved(self):
         """Functions that take no mutex any more are told."""
         with self.fails("fifo_*()", "no mutex"):
-            plugin.insns(self.kernel, Path("/r"), functions="fifo_")
+            plugin.insns_option(self.kernel, Path("/r"), functions="fifo_")
 
 
 class Rows(Case):

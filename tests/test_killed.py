@@ -77,7 +77,7 @@ class Killed(KernelCase):
         patches and mirrors as without a kill."""
         self.killed("path = tree.edit_tree(repo, base, topic)")
         self.killed("path = tree.edit_tree(repo, base, topic)\n"
-                    "export.write(path, topic, base, base.tag, 'HEAD')\nexport.write_mirrors(repo, base)")
+                    "export.write_patches(path, topic, base, base.tag, 'HEAD')\nexport.write_mirrors(repo, base)")
         first = contents(self.root)
         self.assertEqual(len(self.one.patches(self.base)), 2)
         self.assertEqual((self.root / "tools/testing/selftests/alpha/test.c").read_text(), "a test\n")

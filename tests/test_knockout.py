@@ -34,7 +34,7 @@ class Teeth(Case):
             path = knockout.variants(one, base) / "knockout.toml"
             if path.exists():
                 found += 1
-                cases = knockout.cases(path)
+                cases = knockout.read_cases(path)
                 self.assertLessEqual({case.config for case in cases}, {*CONFIGS, *GUESTS})
                 self.assertEqual({case.fails for case in cases}, {False, True})
                 self.assertTrue((path.parent / "knockout.patch").exists())
@@ -44,12 +44,12 @@ class Teeth(Case):
         """A case without a member is told by its name."""
         put(self.dir / "knockout.toml", 'config = "debug"\n[[case]]\nname = "x"\ncommand = "true"\nfails = true\n')
         with self.fails("knobs", "knockout.toml"):
-            knockout.cases(self.dir / "knockout.toml")
+            knockout.read_cases(self.dir / "knockout.toml")
 
     def test_no_toml(self):
         """A file that is none is told, and not by a traceback."""
         with self.fails("cannot read", "knockout.toml"):
-            knockout.cases(put(self.dir / "knockout.toml", "[[case]\n"))
+            knockout.read_cases(put(self.dir / "knockout.toml", "[[case]\n"))
 
     def test_configs(self):
         """Cases that name another configuration than the file run in a guest of
@@ -66,7 +66,7 @@ class Teeth(Case):
             return mock.Mock(path=self.dir, reports=lambda: [])
 
         for name, fake in (("variants", lambda *_: self.dir), ("variant", mock.Mock()), ("boot", boot),
-                           ("prepare", lambda *_: (None, None)), ("accelerator", lambda *_: "tcg")):
+                           ("build_guest", lambda *_: (None, None)), ("accelerator", lambda *_: "tcg")):
             self.enterContext(mock.patch.object(knockout, name, fake))
         results = list(knockout.run_cases(ONE, mock.Mock(), self.dir, "auto"))
         self.assertEqual([(result.name, result.verdict) for result in results],

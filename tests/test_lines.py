@@ -134,32 +134,32 @@ class Plugin(Case):
 
     def test_built(self):
         """It is compiled once for the same sources, and again for others."""
-        path = plugin.built("lines")
+        path = plugin.plugin_path("lines")
         self.assertIn(b"qemu_plugin_install", path.read_bytes())
-        with mock.patch.object(plugin, "command", side_effect=AssertionError("compiled")):
-            self.assertEqual(plugin.built("lines"), path)
+        with mock.patch.object(plugin, "compile_command", side_effect=AssertionError("compiled")):
+            self.assertEqual(plugin.plugin_path("lines"), path)
         shutil.copytree(plugin.SOURCE, self.dir / "lines")
         self.enterContext(mock.patch.object(plugin, "SOURCE", self.dir / "lines"))
         put(self.dir / "lines/lines.c", (plugin.SOURCE / "lines.c").read_text() + "/* new */\n")
-        self.assertNotEqual(plugin.built("lines"), path)
+        self.assertNotEqual(plugin.plugin_path("lines"), path)
         put(self.dir / "lines/lines.c", "nonsense\n")
         with self.fails("gcc"):
-            plugin.built("lines")
+            plugin.plugin_path("lines")
 
 
 class Option(Case):
-    """plugin.lines()."""
+    """plugin.lines_option()."""
 
     def test_option(self):
         """QEMU is told of the plugin, its output and the kernel's timer, with
         the commas of paths doubled; a kernel without that is told."""
-        self.enterContext(mock.patch.object(plugin, "built", lambda name: Path(f"/c/a,b/{name}.so")))
+        self.enterContext(mock.patch.object(plugin, "plugin_path", lambda name: Path(f"/c/a,b/{name}.so")))
         kernel = mock.Mock(path=self.dir)
         self.fake("nm", f"echo 0000000000000010 T asm_{plugin.TICK}; echo {TICK} t {plugin.TICK}\n")
-        self.assertEqual(plugin.lines(kernel, Path("/r")), f"/c/a,,b/lines.so,out=/r/lines.json,tick={TICK}")
+        self.assertEqual(plugin.lines_option(kernel, Path("/r")), f"/c/a,,b/lines.so,out=/r/lines.json,tick={TICK}")
         self.fake("nm", "echo 0000000000000010 T another\n")
         with self.fails(plugin.TICK, "vmlinux"):
-            plugin.lines(kernel, Path("/r"))
+            plugin.lines_option(kernel, Path("/r"))
 
 
 @unittest.skipUnless(shutil.which("gcc"), "there is no gcc")

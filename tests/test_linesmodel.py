@@ -42,7 +42,7 @@ class Gates(Case):
 
     def text(self) -> str:
         """What the report says."""
-        return "\n".join(linesmodel.section(runs.Figures(self.rows, [Path("x")], True)))
+        return "\n".join(linesmodel.model_section(runs.Figures(self.rows, [Path("x")], True)))
 
     def test_network(self):
         """One CPU waits for nobody; many are as fast as the line; two are between."""
@@ -83,5 +83,5 @@ class Gates(Case):
 
     def test_not_known(self):
         """Nothing is said where a row is missing."""
-        self.assertEqual(linesmodel.section(runs.Figures(self.rows[1:], [Path("x")], True)), [])
-        self.assertEqual(linesmodel.section(runs.Figures([], [], False)), [])
+        self.assertEqual(linesmodel.model_section(runs.Figures(self.rows[1:], [Path("x")], True)), [])
+        self.assertEqual(linesmodel.model_section(runs.Figures([], [], False)), [])

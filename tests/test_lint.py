@@ -34,7 +34,7 @@ class Committed(KernelCase):
     def export(self, base) -> None:
         """Export the series for @base from what the patches give."""
         head = tree.apply(self.repo, self.base, [self.one])
-        export.write(tree.worktree(self.repo, "apply", head), self.one, base, base.tag, head)
+        export.write_patches(tree.worktree(self.repo, "apply", head), self.one, base, base.tag, head)
 
     def found(self, base) -> dict[str, tuple[str, str]]:
         """Verdict and reason by name."""

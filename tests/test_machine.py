@@ -40,9 +40,9 @@ class Machine(Case):
         self.assertEqual(found, {"CPU model": "A CPU", "CPUs": os.cpu_count(), "SMT": "on", "boost": "not known",
                                  "governor": "performance, powersave", "no turbo": "not known",
                                  "meltdown": "Mitigation: PTI"})
-        self.assertTrue(machine.virtual())
+        self.assertTrue(machine.is_virtual())
         put(self.dir / "PROC/cpuinfo", CPU.replace("hypervisor", ""))
-        self.assertFalse(machine.virtual())
+        self.assertFalse(machine.is_virtual())
 
     def test_config(self):
         """The configuration comes from /proc if it is there, or from /boot."""

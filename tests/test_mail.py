@@ -70,7 +70,7 @@ class Arguments(KernelCase):
 
 
 class Read(Case):
-    """mail.read(): what a mail program sees."""
+    """mail.check_mbox(): what a mail program sees."""
 
     def mbox(self, *edits: tuple[str, str]) -> Path:
         """An mbox of a cover letter and two patches, with @edits."""
@@ -86,8 +86,8 @@ class Read(Case):
     def test_good(self):
         """What was checked is said; the name of who signs off may be written
         in another way."""
-        mail.read(self.mbox(), SENDER, "Text.", 2)
-        mail.read(self.mbox(), f'"Jane  Submitter" {SENDER.split()[-1]}', "Text.", 2)
+        mail.check_mbox(self.mbox(), SENDER, "Text.", 2)
+        mail.check_mbox(self.mbox(), f'"Jane  Submitter" {SENDER.split()[-1]}', "Text.", 2)
         self.assertIn("mail: 3 messages", self.said.getvalue())
 
     def test_wrong(self):
@@ -100,7 +100,7 @@ class Read(Case):
                             ((f"Signed-off-by: {SENDER}\n", ""), ("message 1 of 2", "signed off by nobody")),
                             (("---", "Signed-off-by: O <o@x.y>\n---"), ("jane@example.com and o@x.y", "alone"))):
             with self.subTest(edit), self.fails(*words) as caught:
-                mail.read(self.mbox(edit), SENDER, "Text.", 2)
+                mail.check_mbox(self.mbox(edit), SENDER, "Text.", 2)
             self.assertNotIn("\n", caught.message)
 
 

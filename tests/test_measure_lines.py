@@ -183,6 +183,6 @@ class Rows(Case):
         that shows what is there without operations."""
         for topic in (filemap, pipe):
             one = topic.MEASUREMENTS[-1]
-            self.assertEqual((one.plugin, one.config, one.cpus, one.icount), (plugin.lines, "bench", 16, False))
+            self.assertEqual((one.plugin, one.config, one.cpus, one.icount), (plugin.lines_option, "bench", 16, False))
             self.assertLess(one.script.index("> symbols"), one.script.index("lines --op nothing\n"))
             self.assertIn("--cpus 2,4,16", one.script)

@@ -56,24 +56,24 @@ class Measured(Case):
             with self.subTest(block=block):
                 self.assertEqual(measured.blocks(text), {name: body})
                 self.assertEqual(measured.numbers(text), [(text.count("\n"), "9 ns")])
-                self.assertEqual(measured.wrong(text.replace("9 ns", "9 s"), "a text"), [])
+                self.assertEqual(measured.wrong_text(text.replace("9 ns", "9 s"), "a text"), [])
         self.assertEqual(measured.blocks("<!-- figures: table -->\n<!-- end of figures -->\n"), {"table": ""})
 
     def test_wrong(self):
         """A number, and a marker without its other half, are a sentence each."""
-        (said,) = measured.wrong("a\n9 ns\n", "README.md")
+        (said,) = measured.wrong_text("a\n9 ns\n", "README.md")
         self.assertTrue(said.startswith("README.md has '9 ns' in line 2: "), said)
         for line in (*BLOCK.splitlines(), *RST.splitlines()):
             if "figures" in line:
                 with self.subTest(line=line):
-                    (said,) = measured.wrong(f"a\n{line}\nb\n", "README.md")
+                    (said,) = measured.wrong_text(f"a\n{line}\nb\n", "README.md")
                     self.assertTrue(said.startswith(f"README.md has '{line}' without its other half: "), said)
 
     def test_swallowed(self):
         """A marker without an end does not hide what is before the next block."""
         text = f"<!-- figures: table -->\n9 ns\n{BLOCK}\n"
         self.assertEqual(measured.numbers(text), [(2, "9 ns")])
-        self.assertIn("'<!-- figures: table -->' without its other half", measured.wrong(text, "README.md")[1])
+        self.assertIn("'<!-- figures: table -->' without its other half", measured.wrong_text(text, "README.md")[1])
 
     def test_message(self):
         """A message has as many measured numbers as are known of it."""

@@ -33,35 +33,35 @@ MODEL = "#define MB\t1\t/* a barrier */\n#define WITH(step) (WITHOUT != step)\ni
 
 
 class Judge(Case):
-    """models.judge(): what a search printed."""
+    """models.judge_search(): what a search printed."""
 
     def test_complete(self):
         """No error in all states is what a model with all steps has."""
-        self.assertEqual(models.judge(CLEAN, wrong=False), (PASSED, "185,432 states"))
-        self.assertEqual(models.judge(CLEAN, wrong=True), (FAILED, "no error without it, 185,432 states"))
+        self.assertEqual(models.judge_search(CLEAN, wrong=False), (PASSED, "185,432 states"))
+        self.assertEqual(models.judge_search(CLEAN, wrong=True), (FAILED, "no error without it, 185,432 states"))
 
     def test_error(self):
         """An error is what one without a step has."""
-        self.assertEqual(models.judge(WRONG, wrong=True), (PASSED, "invalid end state, 12 states"))
-        self.assertEqual(models.judge(WRONG, wrong=False), (FAILED, "invalid end state, 12 states"))
+        self.assertEqual(models.judge_search(WRONG, wrong=True), (PASSED, "invalid end state, 12 states"))
+        self.assertEqual(models.judge_search(WRONG, wrong=False), (FAILED, "invalid end state, 12 states"))
 
     def test_incomplete(self):
         """A search that ends early proves nothing, either way."""
         for before, why in (("error", "max search depth too small"), ("pan", "reached -DMEMLIM bound")):
             for wrong in (False, True):
                 with self.subTest(why, wrong=wrong):
-                    verdict, said = models.judge(f"{before}: {why}\n{CLEAN}", wrong)
+                    verdict, said = models.judge_search(f"{before}: {why}\n{CLEAN}", wrong)
                     self.assertEqual(verdict, FAILED)
                     self.assertIn(why, said)
 
     def test_no_result(self):
         """A program that dies has no result, which is told with its last line."""
         for printed, said in (("Segmentation fault\n", "Segmentation fault"), ("", "it printed nothing")):
-            self.assertEqual(models.judge(printed, wrong=True), (FAILED, f"no result: {said}"))
+            self.assertEqual(models.judge_search(printed, wrong=True), (FAILED, f"no result: {said}"))
 
 
 class Cases(Case):
-    """models.cases() and models.run_models(), with a fake spin and gcc."""
+    """models.read_models() and models.run_models(), with a fake spin and gcc."""
 
     def setUp(self):
         super().setUp()
@@ -89,7 +89,7 @@ class Cases(Case):
     def test_options(self):
         """A case has the parameters of its model and its own."""
         self.assertEqual([(name, source.name, options, wrong)
-                          for name, source, options, wrong in models.cases(self.topic)],
+                          for name, source, options, wrong in models.read_models(self.topic)],
                          [("all steps", "a.pml", ["-DNT=2", "-DLAST=3", "-DWITHOUT=0"], False),
                           ("no barrier", "a.pml", ["-DNT=1", "-DLAST=3", "-DWITHOUT=MB"], True)])
 
@@ -115,7 +115,7 @@ class Cases(Case):
         """A step that the model does not have would be found to matter."""
         put(self.where / "a.pml", MODEL.replace("WITH(MB)", "true"))
         with self.fails("'no barrier'", "no step MB"):
-            list(models.cases(self.topic))
+            list(models.read_models(self.topic))
 
     def test_no_spin(self):
         """Without spin there is one result, which says what to install."""
@@ -153,7 +153,7 @@ class Own(Case):
         for topic in topics().values():
             if not models.has_models(topic, find_base("v7.3")):
                 continue
-            known = list(models.cases(topic))
+            known = list(models.read_models(topic))
             for source in sorted((models.REGRESS / topic.name / "models").glob("*.pml")):
                 with self.subTest(source.name):
                     steps = re.findall(r"^#define (\w+)\s+(\d+)\s+/\*", source.read_text(), re.M)

@@ -40,7 +40,7 @@ ROWS = [cell("allocs", "write", baseline=14, patched=0), timed("free", 2, 1.91, 
 
 
 class Write(KernelCase):
-    """report.write()."""
+    """report.write_files()."""
 
     def setUp(self):
         super().setUp()
@@ -53,7 +53,7 @@ class Write(KernelCase):
 
     def written(self, fresh: bool = True, rows: list[dict] = ROWS) -> str:
         """The report of @rows."""
-        report.write(self.out, self.base, [(TOPIC, runs.Figures(rows, [self.out / "2026-02-03"], fresh))])
+        report.write_files(self.out, self.base, [(TOPIC, runs.Figures(rows, [self.out / "2026-02-03"], fresh))])
         return (self.out / "report.md").read_text()
 
     def test_tables(self):
@@ -78,7 +78,7 @@ class Write(KernelCase):
 
     def test_unmeasured(self):
         """A topic without a run says what takes one."""
-        report.write(self.out, self.base, [(TOPIC, runs.Figures([], [], False))])
+        report.write_files(self.out, self.base, [(TOPIC, runs.Figures([], [], False))])
         self.assertIn("make bench TOPIC=pipe", (self.out / "report.md").read_text())
 
     def test_csv(self):
@@ -96,7 +96,7 @@ class Plot(Case):
     def test_points(self):
         """A curve has the rows that are there and have a ratio; more is better."""
         curve = Curve("bound", ((1, "free"), (2, "bound"), (3, "other")))
-        self.assertEqual([place for place, _ in plot.points(curve, ROWS)], [1, 2])
+        self.assertEqual([place for place, _ in plot.curve_points(curve, ROWS)], [1, 2])
         self.assertEqual(plot.ratio(ROWS[1]), (2, 1.91, 2.09))
         self.assertEqual(plot.ratio(cell("m", "c", baseline=4, patched=2)), (2, 2, 2))
 
@@ -113,7 +113,7 @@ class Plot(Case):
 
 
 class Merge(Case):
-    """bench.merge()."""
+    """bench.merge_sides()."""
 
     def test_sides(self):
         """The rows of both sides become one row for each metric and condition;
@@ -121,7 +121,7 @@ class Merge(Case):
         def row(metric, condition, value):
             return {"metric": metric, "unit": "pages", "condition": condition, "evidence": "counter", "value": value}
 
-        found = bench.merge({"baseline": [row("allocs", "a", 14), row("allocs", "b", 1)],
+        found = bench.merge_sides({"baseline": [row("allocs", "a", 14), row("allocs", "b", 1)],
                              "patched": [row("allocs", "a", 0), row("frees", "a", 2)]}, TOPIC)
         self.assertEqual(found, [cell("allocs", "a", baseline=14, patched=0), cell("allocs", "b", baseline=1),
                                  cell("frees", "a", patched=2)])
@@ -130,5 +130,5 @@ class Merge(Case):
         """What a row says beside its value is kept by side."""
         one = {"metric": "lines", "unit": "lines", "condition": "a", "evidence": "lines", "value": 1,
                "detail": "fget 1"}
-        [found] = bench.merge({"baseline": [one], "patched": [{**one, "value": 0, "detail": ""}]}, TOPIC)
+        [found] = bench.merge_sides({"baseline": [one], "patched": [{**one, "value": 0, "detail": ""}]}, TOPIC)
         self.assertEqual(found["details"], {"baseline": "fget 1", "patched": ""})

@@ -34,7 +34,7 @@ class Summary(Case):
 
 
 class Verdict(Case):
-    """runs.verdict()."""
+    """runs.row_verdict()."""
 
     def test_counts(self):
         """An exact count is better or worse by its value; of a mean the difference has
@@ -43,22 +43,22 @@ class Verdict(Case):
                 ("pages", 10, 11, stats.WORSE), ("op/s", 10, 11, stats.BETTER), ("per s", 10, 5, stats.WORSE),
                 ("of 1000 messages", 500, 1000, stats.BETTER), ("pages", 0, 5, stats.WORSE),
                 ("pages", 5, 5, stats.CANNOT_TELL)):
-            self.assertEqual(runs.verdict({**row("c", baseline=before, patched=after), "unit": unit}), found)
-        self.assertEqual(runs.verdict(row("c", patched=1)), stats.CANNOT_TELL)
+            self.assertEqual(runs.row_verdict({**row("c", baseline=before, patched=after), "unit": unit}), found)
+        self.assertEqual(runs.row_verdict(row("c", patched=1)), stats.CANNOT_TELL)
         spread = {"deviation": 10, "number": 100}
         one = {**row("c", baseline=100, patched=102), "spreads": {"baseline": spread, "patched": spread}}
-        self.assertEqual(runs.verdict(one), stats.CANNOT_TELL)
+        self.assertEqual(runs.row_verdict(one), stats.CANNOT_TELL)
         one["values"]["patched"] = 103
-        self.assertEqual(runs.verdict(one), stats.WORSE)
+        self.assertEqual(runs.row_verdict(one), stats.WORSE)
         # Counted again, the base differed.
         for again, found in ((101, stats.WORSE), (98, stats.CANNOT_TELL)):
-            self.assertEqual(runs.verdict(one | {"again": again}), found)
+            self.assertEqual(runs.row_verdict(one | {"again": again}), found)
 
     def test_times(self):
         """A time is told by the interval of its ratio alone."""
         one = {**row("c", "timed-uml", baseline=1, patched=2), "unit": "op/s"}
         for interval, found in (([1.01, 3], stats.BETTER), ([0.9, 3], stats.CANNOT_TELL), ([0.5, 0.9], stats.WORSE)):
-            self.assertEqual(runs.verdict({**one, "statistics": {"ratio": 2, "interval": interval}}), found)
+            self.assertEqual(runs.row_verdict({**one, "statistics": {"ratio": 2, "interval": interval}}), found)
 
 
 class Statistics(Case):
@@ -102,7 +102,7 @@ class Written(KernelCase):
 
     def figures(self) -> runs.Figures:
         """What the runs say."""
-        return runs.figures(self.base, self.repo, self.one)
+        return runs.topic_figures(self.base, self.repo, self.one)
 
     def test_once(self):
         """A run is all there or not at all, is never written over, and several of one
@@ -112,11 +112,11 @@ class Written(KernelCase):
             self.write("2026-02-03", [])
         with self.assertRaises(TypeError):
             self.write("2026-02-04", [object()])
-        self.assertEqual([path.name for path in runs.directories(self.base)], ["2026-02-03"])
+        self.assertEqual([path.name for path in runs.all_runs(self.base)], ["2026-02-03"])
         with mock.patch.object(runs.time, "strftime", return_value="2026-02-03"):
             for _ in range(10):
                 self.write(runs.new_directory(self.base).name, [])
-        self.assertEqual([path.name for path in runs.directories(self.base)][-2:], ["2026-02-03.10", "2026-02-03.11"])
+        self.assertEqual([path.name for path in runs.all_runs(self.base)][-2:], ["2026-02-03.10", "2026-02-03.11"])
 
     def test_newest(self):
         """A count is of the newest run of the series as it is; what that does not have

@@ -34,16 +34,16 @@ class Paired(unittest.TestCase):
 
 
 class Verdict(unittest.TestCase):
-    """stats.verdict()."""
+    """stats.interval_verdict()."""
 
     def test_directions(self):
         """More of a rate is better, less of a time is; an interval with 1 in it says
         nothing."""
-        self.assertEqual(stats.verdict((1.1, 1.2), more=True), stats.BETTER)
-        self.assertEqual(stats.verdict((1.1, 1.2), more=False), stats.WORSE)
-        self.assertEqual(stats.verdict((0.8, 0.9), more=True), stats.WORSE)
-        self.assertEqual(stats.verdict((0.8, 0.9), more=False), stats.BETTER)
-        self.assertEqual(stats.verdict((0.8, 1.1), more=True), stats.CANNOT_TELL)
+        self.assertEqual(stats.interval_verdict((1.1, 1.2), more=True), stats.BETTER)
+        self.assertEqual(stats.interval_verdict((1.1, 1.2), more=False), stats.WORSE)
+        self.assertEqual(stats.interval_verdict((0.8, 0.9), more=True), stats.WORSE)
+        self.assertEqual(stats.interval_verdict((0.8, 0.9), more=False), stats.BETTER)
+        self.assertEqual(stats.interval_verdict((0.8, 1.1), more=True), stats.CANNOT_TELL)
 
 
 if __name__ == "__main__":

@@ -100,8 +100,8 @@ class Fitted(Case):
     def test_names(self):
         """Functions that have other names there, and nothing else."""
         mutex = (survey.SCRIPTS / "pipe_mutex.bt").read_text()
-        self.assertEqual(survey.fitted(mutex, set(SYMBOLS)), mutex)
-        old = survey.fitted(mutex, {"pipe_write", "mutex_lock_nested"})
+        self.assertEqual(survey.fitted_script(mutex, set(SYMBOLS)), mutex)
+        old = survey.fitted_script(mutex, {"pipe_write", "mutex_lock_nested"})
         self.assertIn("\nkprobe:pipe_write,\nkprobe:pipe_read\n", old)
         self.assertEqual(old.count("mutex_lock_nested\n"), 2)
         self.assertIn("kfunc:mutex_unlock\n", old)
@@ -109,8 +109,8 @@ class Fitted(Case):
     def test_fault_series(self):
         """With the series, what handles all faults under a VMA lock is looked at."""
         fault = (survey.SCRIPTS / "fault_retry.bt").read_text()
-        self.assertEqual(survey.fitted(fault, set(SYMBOLS)), fault)
-        fitted = survey.fitted(fault, {*SYMBOLS, "handle_vma_fault"})
+        self.assertEqual(survey.fitted_script(fault, set(SYMBOLS)), fault)
+        fitted = survey.fitted_script(fault, {*SYMBOLS, "handle_vma_fault"})
         self.assertIn("\nkprobe:handle_vma_fault\n{\n", fitted)
         self.assertIn("\nkretprobe:handle_vma_fault\n", fitted)
         self.assertNotIn("handle_mm_fault", fitted)

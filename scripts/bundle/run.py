@@ -264,7 +264,7 @@ def new_record(bundle: dict) -> dict:
     """What is known before anything is measured with @bundle, whose kernels and rows it
     names."""
     return {"format": FORMAT, **{name: bundle[name] for name in ("bundle", "base", "tag", "jobs", "kernels")},
-            "machine": machine.machine(), "virtual": machine.virtual(),
+            "machine": machine.machine(), "virtual": machine.is_virtual(),
             "host kernel": platform.release(), "begun": time.strftime("%Y-%m-%d %H:%M"), "points": [], "laps": []}
 
 

@@ -18,7 +18,7 @@ class Measurement:
 
     @config: the kernel's configuration; @icount: whether instructions are
     counted (one virtual CPU); @plugin: what gives QEMU's -plugin, of the kernel
-    and the run's directory (plugin.lines() and the like); @memory: QEMU's -m;
+    and the run's directory (plugin.lines_option() and the like); @memory: QEMU's -m;
     @timeout: seconds; @sides: what is compared, or nothing for all columns;
     @script: bash, run in a directory that has the installed kselftests in
     kselftest/; @rows: makes summary rows of the run's directory, each with

@@ -17,10 +17,10 @@ from measure import Measurement, json_lines, row
 
 def measurement(script: str, rows: Callable[[Path], list[dict]], **locks) -> Measurement:
     """The measurement of the bash @script, whose benchmarks mark windows and
-    operations; @locks are what plugin.insns() takes: the locks that are meant."""
+    operations; @locks are what plugin.insns_option() takes: the locks that are meant."""
     prelude = "set -e\ncat /proc/kallsyms > symbols\n"
     return Measurement("instructions", "bench", prelude + script, rows, icount=True, cpus=1, timeout=1800,
-                       plugin=partial(plugin.insns, **locks))
+                       plugin=partial(plugin.insns_option, **locks))
 
 
 def sampled(metric: str, unit: str, condition: str, values: list[float]) -> dict:

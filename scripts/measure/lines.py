@@ -50,7 +50,7 @@ lines() {{
 lines --op nothing
 {runs}"""
     return Measurement("shared cache lines", "bench", script, rows, cpus=max(CPUS), memory="2G", timeout=1800,
-                       plugin=plugin.lines)
+                       plugin=plugin.lines_option)
 
 
 class Symbols:

@@ -48,7 +48,7 @@ xfs() {{
 """
 
 
-def measured(run: Path) -> dict[str, float]:
+def rates(run: Path) -> dict[str, float]:
     """Operations per second in the run's directory @run, by what was asked of
     the benchmark."""
     done: dict[str, float] = {}
@@ -72,7 +72,7 @@ def measurement(conditions: dict[str, str], setup: str = "", beside: str = "",
     the benchmark.  @setup: shell that makes what these need; @beside: shell that
     measures @others, which are rows of the run's directory."""
     def rows(run: Path) -> list[dict]:
-        found = measured(run)
+        found = rates(run)
         return [row("throughput", "op/s", condition, "timed-uml", found[what])
                 for condition, what in conditions.items()] + others(run)
 

@@ -91,8 +91,8 @@ def counter_rows(run: Path) -> list[dict]:
 
 def locked(kernel: Kernel, run: Path) -> str:
     if LOCK in plugin.symbols(kernel):
-        return plugin.insns(kernel, run, spinlock=LOCK)
-    return plugin.insns(kernel, run, spinning=NUMBERS)
+        return plugin.insns_option(kernel, run, spinlock=LOCK)
+    return plugin.insns_option(kernel, run, spinning=NUMBERS)
 
 
 def instruction_rows(run: Path) -> list[dict]:

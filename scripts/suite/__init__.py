@@ -85,7 +85,7 @@ class Suite:
     emulated: tuple[str, ...] = ()
 
 
-def setup(name: str) -> str:
+def shell_of(name: str) -> str:
     return bash(Path(__file__).with_name(f"{name}.sh"))
 
 

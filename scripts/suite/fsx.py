@@ -8,7 +8,7 @@ from pathlib import Path
 
 from locks import cache
 from process import logged, output
-from suite import Had, Program, Suite, Where, built_suite, checkout, fingerprint, setup
+from suite import Had, Program, Suite, Where, built_suite, checkout, fingerprint, shell_of
 
 # What xfstests' configure would find on every Linux of today.
 HEADERS = ("ASSERT", "DIRENT", "ERR", "ERRNO", "LIBGEN", "LINUX_FALLOC", "MALLOC", "STDLIB", "STRING", "STRINGS",
@@ -65,4 +65,5 @@ def get(where: Where) -> Had:
 
 
 SUITE = Suite("fsx", "fsx of xfstests, a million operations on each file system", get, short=("short-*",),
-              setup=setup("fsx"), native=(*(f"{system}-*" for system in SYSTEMS), "short-*"), emulated=(f"{MAPPED}*",))
+              setup=shell_of("fsx"), native=(*(f"{system}-*" for system in SYSTEMS), "short-*"),
+              emulated=(f"{MAPPED}*",))

@@ -3,7 +3,7 @@
 
 import jobserver
 from process import output
-from suite import Had, Program, Suite, Where, setup
+from suite import Had, Program, Suite, Where, shell_of
 
 JOBS = """for turn in {1..5}; do
 	rm -f done
@@ -20,4 +20,4 @@ def get(_where: Where) -> Had:
 
 
 SUITE = Suite("jobs", "makes that share a job server: every job runs once, and what they build works", get,
-              short=("jobs-4", "build-4"), setup=jobserver.JOBS + setup("jobs"))
+              short=("jobs-4", "build-4"), setup=jobserver.JOBS + shell_of("jobs"))

@@ -8,7 +8,7 @@ import re
 
 from build import kselftests
 from ktap import FAILED, PASSED, SKIPPED
-from suite import Absent, Had, Program, Suite, Where, by_status, setup
+from suite import Absent, Had, Program, Suite, Where, by_status, shell_of
 
 TARGETS = ("pidfd", "clone3", "pid_namespace", "filesystems/epoll", "mm")
 # Of mm, whose own runner takes huge pages, modules and hours.
@@ -53,4 +53,4 @@ def judge(status: int, said: str) -> tuple[str, str]:
 
 
 SUITE = Suite("kselftests", "the kernel's selftests of pidfd, clone3, pid_namespace, epoll and mm", get, judge,
-              setup=setup("kselftests"), emulated=("mm:*",))
+              setup=shell_of("kselftests"), emulated=("mm:*",))

@@ -9,11 +9,11 @@ import shlex
 import shutil
 from pathlib import Path
 
-from build import jobs, remembering
+from build import make_jobs, remembering
 from ktap import FAILED, PASSED, SKIPPED
 from locks import cache
 from process import Failure, logged, say
-from suite import Had, Program, Suite, Where, by_status, built_suite, checkout, fingerprint, setup
+from suite import Had, Program, Suite, Where, by_status, built_suite, checkout, fingerprint, shell_of
 
 # Directories of its programs, by patterns.
 SYSCALLS = ("pipe*", "splice", "tee", "vmsplice", "read", "readv", "readahead", "pread*", "write*", "pwrite*",
@@ -71,7 +71,7 @@ def build(source: Path, to: Path) -> None:
         (kernel / "syscalls", [f"SUBDIRS={' '.join(syscalls)}"]), *((kernel / name, []) for name in others))]
     for where, words, targets in steps:
         for target in targets:
-            logged(f"LTP {where.name}", ["make", "-C", where, jobs(), *words, target], log, env=remembering(),
+            logged(f"LTP {where.name}", ["make", "-C", where, make_jobs(), *words, target], log, env=remembering(),
                    append=True)
     shutil.copytree(tree / "runtest", to / "runtest")
     shutil.rmtree(tree)
@@ -115,5 +115,5 @@ def judge(status: int, said: str) -> tuple[str, str]:
 
 SUITE = Suite("ltp", "system calls, pipes, maps and pid namespaces of the Linux Test Project", get, judge,
               short=("pipe*", "splice*", "tee*", "vmsplice*", "clone*", "wait*", "pidfd_*", "pread*", "readv*",
-                     "mmap0*"), setup=setup("ltp"),
+                     "mmap0*"), setup=shell_of("ltp"),
               emulated=("madvise*", "mmap0*", "mremap*", "mprotect*", "userfaultfd*", "mtest*", "readahead*"))

@@ -21,7 +21,7 @@ def behaviours(sides: dict) -> str:
                      for side, seen in sides.items())
 
 
-def section(content: dict) -> list[str]:
+def suites_section(content: dict) -> list[str]:
     where = content["environment"]
     lines = ["## Other people's tests", "", CONDITIONS.format(
         base=where["base"], repeats=where["repeats"], cpu=where["host CPU"], compiler=where["compiler"],

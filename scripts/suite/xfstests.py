@@ -8,11 +8,11 @@ import re
 import shutil
 from pathlib import Path
 
-from build import jobs, remembering
+from build import make_jobs, remembering
 from ktap import FAILED, SKIPPED
 from locks import cache
 from process import Failure, logged, output, say
-from suite import Had, Program, Suite, Where, by_status, built_suite, checkout, fingerprint, setup
+from suite import Had, Program, Suite, Where, by_status, built_suite, checkout, fingerprint, shell_of
 
 # What runs natively, which takes half a minute each and more.
 NATIVE = tuple(f"{system}-{number}" for system in ("tmpfs", "ext4", "xfs")
@@ -43,7 +43,7 @@ def build(source: Path, to: Path) -> None:
     say(f"build: xfstests (log: {log})")
     shutil.copytree(source, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
     log.unlink(missing_ok=True)
-    logged("xfstests", ["make", "-C", tree, jobs()], log, env=remembering(), append=True)
+    logged("xfstests", ["make", "-C", tree, make_jobs()], log, env=remembering(), append=True)
     for path in tree.glob("tests/*"):
         if path.is_dir() and path.name != "generic":
             shutil.rmtree(path)
@@ -71,4 +71,4 @@ def judge(status: int, said: str) -> tuple[str, str]:
 
 
 SUITE = Suite("xfstests", "generic tests of reads and writes beside maps and direct I/O", get, judge,
-              setup=setup("xfstests"), native=NATIVE, emulated=EMULATED)
+              setup=shell_of("xfstests"), native=NATIVE, emulated=EMULATED)

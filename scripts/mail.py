@@ -20,7 +20,7 @@ import cover
 import measured
 from base_check import verify
 from command import arguments, at_least, run
-from export import blurb
+from export import blurb, subject_of
 from fetch import repository
 from figures import NONE, without_markers
 from install import need, search_path, tool
@@ -183,20 +183,22 @@ def applies(tree: Path, base: Base, mbox: Path, count: int, wanted: str) -> None
     say(f"mail: git am of the mbox on {base.tag} gives the tree of the series")
 
 
-def subject_of(patch: Path) -> str:
-    """The subject of @patch without what is in brackets."""
-    head = patch.read_text().partition("\n\n")[0]
-    return " ".join(re.search(r"^Subject: \[[^]]*\] (.*(?:\n .*)*)", head, re.M)[1].split())
-
-
 def letters(args: argparse.Namespace) -> list[tuple[str, str, list[Path]]]:
-    """What is sent of args.topic, as subject and text of the cover letter, and patches:
-    a series, or each fix alone, without a letter."""
+    """What is sent of args.topic, as subject and text of the cover letter, as it is
+    committed, and patches: a series, or each fix alone, without a letter."""
     patches = args.topic.patches(args.base)
     if args.topic.fixes:
         return [(subject_of(patch), "", [patch]) for patch in patches]
-    subject, text = blurb(args.topic.cover(args.base))
-    return [(subject, re.sub(r"\n{3,}", "\n\n", without_markers(text)).strip("\n"), patches)]
+    return [(*blurb(args.topic.cover(args.base)), patches)]
+
+
+def wrong_letter(args: argparse.Namespace, text: str) -> list[str]:
+    """What is wrong with the @text of the cover letter of args.topic, a sentence for each."""
+    said = cover.wrong_letter(text, args.topic, args.version)
+    if any(content.startswith(NONE) for content in measured.blocks(text).values()):
+        said.append(f"the cover letter of {args.topic.name} lacks figures of the series as it is: run 'make bench "
+                    f"TOPIC={args.topic.name}', which writes them")
+    return said
 
 
 def foot(args: argparse.Namespace, commit: str) -> str:
@@ -214,6 +216,7 @@ def proven(repo: Path, args: argparse.Namespace, commit: str, letter: tuple[str,
     is wrong."""
     base, topic = args.base, args.topic
     subject, text, patches = letter
+    text = re.sub(r"\n{3,}", "\n\n", without_markers(text)).strip("\n")
     count = len(patches)
     with lock(f"{repo.name}-mail"), tempfile.TemporaryDirectory() as directory:
         scratch = Path(directory)
@@ -238,10 +241,9 @@ def proven(repo: Path, args: argparse.Namespace, commit: str, letter: tuple[str,
         return mbox.read_bytes().decode()
 
 
-def mails(repo: Path, args: argparse.Namespace, commit: str) -> str:
-    """The mbox of all letters() of args.topic for args.base, each proven as proven()
-    does it."""
-    parts, head, found = letters(args), apply(repo, args.base, [args.topic]), []
+def mails(repo: Path, args: argparse.Namespace, commit: str, parts: list[tuple[str, str, list[Path]]]) -> str:
+    """The mbox of all @parts, which letters() has, each proven as proven() does it."""
+    head, found = apply(repo, args.base, [args.topic]), []
     start = below(repo, args.base, args.topic)
     for number, letter in enumerate(parts, 1):
         end = output("git", "--git-dir", repo, "rev-parse", f"{head}~{len(parts) - number}")
@@ -264,17 +266,14 @@ def main() -> None:
     args = parser.parse_args()
     base, args.topic = args.base, need_series(args.topic, args.base)
     commit = base_commit(base, args.kdir)
-    letter = "" if args.topic.fixes else blurb(args.topic.cover(base))[1]
-    wrong = [] if args.topic.fixes else cover.wrong_letter(letter, args.topic, args.version)
-    if any(content.startswith(NONE) for content in measured.blocks(letter).values()):
-        wrong.append(f"the cover letter of {args.topic.name} lacks figures of the series as it is: run 'make bench "
-                     f"TOPIC={args.topic.name}', which writes them")
+    parts = letters(args)
+    wrong = [] if args.topic.fixes else wrong_letter(args, parts[0][1])
     if wrong:
         raise Failure("\n".join(wrong))
     need("source")
     # KDIR is the submitter's clone, which may be at another commit; but a base
     # that is nowhere else is in it.
-    mbox = mails(repository(base, None if base.fetched else args.kdir), args, commit)
+    mbox = mails(repository(base, None if base.fetched else args.kdir), args, commit, parts)
     out = args.out or Path(f"{args.topic.name}.mbox")
     out.write_bytes(mbox.encode())
     if not commit:

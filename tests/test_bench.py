@@ -12,7 +12,6 @@ from support import KernelCase, git, put
 
 # isort: split
 import bench
-import model
 import tree
 from measure import Measurement
 from process import Failure
@@ -30,13 +29,6 @@ class Revisions(KernelCase):
         """The lines of fs/pipe.c on @side which the series or a variant changed."""
         return [line for line in git("show", f"{side.revision}:fs/pipe.c", cwd=side.repo).splitlines()
                 if not line.startswith("line")]
-
-    def test_plain(self):
-        """The base and the series, the base first."""
-        found = bench.revisions(self.repo, self.base, self.one)
-        self.assertEqual(list(found), ["baseline", "patched"])
-        self.assertEqual(self.pipe(found["baseline"]), [])
-        self.assertEqual(self.pipe(found["patched"]), ["LINE 1", "LINE 12", "LINE 24"])
 
     def test_columns(self):
         """Steps come before the series, variants after it."""
@@ -169,12 +161,3 @@ class Revisions(KernelCase):
                                  dict.fromkeys(("baseline", "other", "beta", "patched"), side))
         self.assertEqual({name: one.revision for name, one in timed.items()},
                          {"baseline": None, "other": None, "beta": "beta", "patched": "alpha"})
-
-    def test_built_of(self):
-        """Each side's kernel is built of its own base."""
-        sides = bench.revisions(self.repo, self.base, self.one)
-        sides["v1"] = bench.Side(self.dir / "other", model.find_base("v1"), "v9.2.0")
-        with mock.patch.object(bench, "kernel", lambda *args: args):
-            built = bench.build_sides(self.one, sides, "trace")
-        self.assertEqual(built["v1"], (self.dir / "other", model.find_base("v1"), "v9.2.0", "trace", "alpha-v1"))
-        self.assertEqual(built["baseline"][:3], (self.repo, self.base, "v9.1.2"))

@@ -184,17 +184,6 @@ class Check(KernelCase):
             self.check("--base", "v1")
         self.assertEqual(self.asked, [])
 
-    def test_failure(self):
-        """What breaks off for one base fails, and the other is checked all
-        the same; the exit status tells."""
-        for base in (self.base, self.other):
-            self.kept("alpha", base)
-        with mock.patch.object(check, "repository", side_effect=process.Failure("no mirror")):
-            status, lines = self.check()
-        self.assertEqual((status, self.asked), (1, ["all: tests", "all: scripts"]))
-        for words in ("series apply to v0", "series apply to v1"):
-            self.assertIn(f"not ok - {words} # no mirror", lines)
-
     def test_series_do_not_stack(self):
         """Series that do not go together are one failure, after which no guest
         is booted with them."""

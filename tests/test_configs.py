@@ -274,17 +274,6 @@ class Compare(KernelCase):
             self.assertEqual([line for line in mine if f"ARCH={arch} " not in line], [])
             self.assertEqual(sum("W=1" in line and line.endswith("fs/pipe.o") for line in mine), 2)
 
-    def test_bad(self):
-        """A new warning, a larger frame."""
-        found = self.compared(("fs/pipe.c", "frame: pipe_read 96", "says: 9:1: warning: new\nframe: pipe_read 104"),
-                              ("fs/pipe.c", "pipe_write 128", "pipe_write 1028"),
-                              frames=("fs/pipe.c:pipe_read", "fs/pipe.c:pipe_write"))
-        self.assertEqual(found["one: 1 objects build with W=1"][0], FAILED)
-        self.assertRegex(found["one: 1 objects build with W=1"][1], "fs/pipe.c: warning: new$")
-        self.assertEqual(found["one: stack frame of fs/pipe.c:pipe_read"], (FAILED, "104 bytes, 96 on the base"))
-        self.assertEqual(found["one: stack frame of fs/pipe.c:pipe_write"], (FAILED, "1028 bytes, 128 on the base"))
-        self.assertEqual(found["two: stack frame of fs/pipe.c:pipe_write"], (FAILED, "1028 bytes, more than 1024"))
-
     def test_error(self):
         """An object that no longer compiles fails with the compiler's words."""
         found = self.compared(("fs/pipe.c", "7:1: warning: old", "8:1: error: no such thing\nbreaks"))
@@ -299,13 +288,6 @@ class Compare(KernelCase):
             "one: 0 objects build with W=1": SKIPPED, "two: 0 objects build with W=1": SKIPPED,
             "fs/extra.o is built": FAILED, "fs/new.o is built": FAILED})
         self.assertNotIn("fs/extra.o", self.log.read_text())
-
-    def test_new_object(self):
-        """A file that the series adds is built with it only."""
-        found = self.compared(("fs/new.c", "", "frame: f 8\n"), ("configured", "fs/pipe.o", "fs/pipe.o fs/new.o"),
-                              frames=("fs/new.c:f",))
-        self.assertEqual(found["two: stack frame of fs/new.c:f"], (PASSED, "8 bytes"))
-        self.assertEqual(self.log.read_text().count(" fs/new.o"), 2)
 
     def test_refused_option(self):
         """An option that was not taken fails that configuration, and no other."""
@@ -326,35 +308,6 @@ class Compare(KernelCase):
         self.assertEqual(found["two: builds"], (FAILED, "cannot run clang-8: 'make install' installs what is missing"))
         self.assertEqual([line for line in self.log.read_text().splitlines() if " LLVM=-7 " not in line], [])
         self.assertIn("configs: one: clang 7", self.said.getvalue())
-
-    def test_below(self):
-        """A configuration builds only what is below its directories; what is below
-        no configuration's is said."""
-        self.chosen = (Config("one", below=("mm/",)), Config("two", below=("fs/",)))
-        found = self.compared(("fs/pipe.c", "7:1", "8:1"), ("fs/extra.c", "breaks", "still breaks"))
-        self.assertEqual({name: row[0] for name, row in found.items()}, {
-            "one: 0 objects build with W=1": SKIPPED, "two: 1 objects build with W=1": PASSED,
-            "fs/extra.o is built": FAILED})
-
-    def test_touched(self):
-        """Only the kernel's own .c files, and none that is removed."""
-        repo = self.imported()
-        self.series("alpha", ("fs/pipe.c", "7:1", "8:1"), ("tools/x.c", "", "a tool"), ("fs/pipe.h", "", "a header"))
-        git("checkout", "-q", "alpha", cwd=self.kdir)
-        git("rm", "-q", "fs/extra.c", cwd=self.kdir)
-        self.commit_kdir("alpha: remove a file")
-        git("fetch", "-q", self.kdir, "alpha:alpha", cwd=repo)
-        self.assertEqual(configs.touched(repo, self.base.tag, "alpha"), ["fs/pipe.o"])
-
-    def test_frames_elsewhere(self):
-        """A frame of a file that is not touched is looked at all the same."""
-        repo = self.imported()
-        self.series("alpha", ("fs/pipe.h", "", "a header"))
-        one = self.topic("alpha", more='lint.frames = ["fs/pipe.c:pipe_read"]\n').for_base(self.base)
-        found = list(configs.compare_series([one], self.base, repo, chosen=self.chosen))
-        self.assertEqual([row.name for row in found if row.verdict == PASSED][1],
-                         "alpha: one: stack frame of fs/pipe.c:pipe_read")
-        self.assertEqual({row.verdict for row in found}, {PASSED})
 
     def test_remembered(self):
         """A series that passed is not built again until something changes: a
@@ -414,3 +367,12 @@ class Compare(KernelCase):
         self.assertEqual(caught.exception.code, 0)
         for word in ("--config", "--topic", "--head", "W=1"):
             self.assertIn(word, self.said.getvalue())
+
+    def test_below(self):
+        """A configuration builds only what is below its directories; what is below
+        no configuration's is said."""
+        self.chosen = (Config("one", below=("mm/",)), Config("two", below=("fs/",)))
+        found = self.compared(("fs/pipe.c", "7:1", "8:1"), ("fs/extra.c", "breaks", "still breaks"))
+        self.assertEqual({name: row[0] for name, row in found.items()}, {
+            "one: 0 objects build with W=1": SKIPPED, "two: 1 objects build with W=1": PASSED,
+            "fs/extra.o is built": FAILED})

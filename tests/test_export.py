@@ -12,35 +12,6 @@ import export
 import model
 import tree
 
-COVER = """From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
-From: hotpaths <hotpaths@localhost>
-Subject: [PATCH 00/12] pipe: a subject that is so long that
- somebody folded it
-
-First paragraph (with brackets):
-
-  1) a list: 1 (one)
-  2) figures
-
-Last paragraph.
-
-hotpaths (2):
-  alpha: change 1
-  alpha: change 2
-
- fs/pipe.c | 4 ++--
-"""
-
-
-class Blurb(KernelCase):
-    """export.blurb()."""
-
-    def test_text(self):
-        """Subject and text are kept; shortlog and diffstat are not part of it."""
-        self.assertEqual(export.blurb(put(self.dir / "cover", COVER)), (
-            "pipe: a subject that is so long that somebody folded it",
-            "First paragraph (with brackets):\n\n  1) a list: 1 (one)\n  2) figures\n\nLast paragraph."))
-
 
 class Export(KernelCase):
     """export.render(), mirrors() and write() on a tree with two commits."""
@@ -94,19 +65,6 @@ class Export(KernelCase):
         self.assertEqual(names, ["0001-alpha-make-it-seven.patch", "0002-selftests-add-alpha.patch"])
         self.assertIn("Subject: [PATCH] alpha: make it seven\n", (self.directory / names[0]).read_text())
 
-    def test_files(self):
-        """A cover letter and a patch for each commit, under git's names, and
-        the mirrors of what the series changes of the kernel, or adds."""
-        self.assertEqual(sorted(self.write()), [
-            "Documentation/core/alpha.rst", "README.md", "bases.toml", "fs/new.c", "fs/pipe.c",
-            "patches/alpha/series.toml",
-            "patches/alpha/v0/0000-cover-letter.patch",
-            "patches/alpha/v0/0001-alpha-make-it-seven.patch",
-            "patches/alpha/v0/0002-selftests-add-alpha.patch",
-            "tools/testing/selftests/alpha/data.txt",
-            "tools/testing/selftests/alpha/run.sh",
-            "tools/testing/selftests/alpha/test.c"])
-
     def test_mirrors(self):
         """A mirrored file is the kernel's with all series, to the byte and with
         its mode."""
@@ -147,35 +105,6 @@ class Export(KernelCase):
         self.assertIn("A Tester (3):\n  alpha: make it seven\n", text)
         self.assertIn("6 files changed", text)
         self.assertNotRegex(text, r"(?m)^Date: |\*\*\*|^-- $")
-
-    def test_round_trip(self):
-        """What was exported applies with git am, and exporting what that gives
-        writes the same files again, to the byte."""
-        before = self.write()
-        head = tree.apply(self.repo, self.base, [self.one])
-        self.assertEqual(git("rev-parse", f"{head}^{{tree}}", cwd=self.repo),
-                         git("rev-parse", "HEAD^{tree}", cwd=self.path))
-        place = tree.worktree(self.repo, "apply", head)
-        export.write_patches(place, self.one, self.base, self.base.tag, head)
-        export.write_mirrors(self.repo, self.base)
-        self.assertEqual(contents(self.root), before)
-        rendered = export.render(place, self.base.tag, head, self.one.cover(self.base))
-        self.assertEqual({name: text.encode() for name, text in rendered.items()},
-                         {path.name: path.read_bytes() for path in self.directory.iterdir()})
-
-    def test_other_base(self):
-        """For another base than the reference there are patches alone."""
-        before = self.write()
-        other = replace(self.base, name="v1", reference=False)
-        put(self.path / "tools/testing/selftests/alpha/data.txt", "another\n")
-        self.commit("alpha: have other data")
-        export.write_patches(self.path, self.one, other, other.tag, "HEAD")
-        after = contents(self.root)
-        self.assertEqual({name for name in after if before.get(name) != after[name]},
-                         {f"patches/alpha/v1/{name}" for name in (
-                             "0000-cover-letter.patch", "0001-alpha-make-it-seven.patch",
-                             "0002-selftests-add-alpha.patch", "0003-alpha-have-other-data.patch")})
-        self.assertEqual(before.keys() - after.keys(), set())
 
     def test_line_ends_are_kept(self):
         """Lines that end in CR LF do so in the patch, the mirror, and the tree

@@ -21,11 +21,6 @@ TABLE = {"directory": "t", "program": "program", "words": ["1"], "source": "t/so
 class LeftOut(Case):
     """harness.left_out()."""
 
-    def test_once(self):
-        """Each text is replaced, in turn."""
-        case = {"name": "x", "replace": [["a", "b"], ["b c", "d"]]}
-        self.assertEqual(harness.left_out("a c", case), "d")
-
     def test_not_there(self):
         """What is not there, or twice, is told with its case."""
         for source in ("", "a a"):

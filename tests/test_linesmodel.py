@@ -44,13 +44,6 @@ class Gates(Case):
         """What the report says."""
         return "\n".join(linesmodel.model_section(runs.Figures(self.rows, [Path("x")], True)))
 
-    def test_network(self):
-        """One CPU waits for nobody; many are as fast as the line; two are between."""
-        self.assertAlmostEqual(linesmodel.throughput(1, 90, 10), 1 / 100)
-        self.assertAlmostEqual(linesmodel.throughput(1000, 90, 10), 1 / 10, 4)
-        self.assertAlmostEqual(linesmodel.throughput(8, 90, 0), 8 / 90)
-        self.assertTrue(1 / 100 < linesmodel.throughput(2, 90, 10) < 2 / 100)
-
     def test_holds(self):
         """Where all is foretold, more CPUs are asked about, and the visit's cost is
         found."""
@@ -73,15 +66,14 @@ class Gates(Case):
         self.assertIn("nothing is said of more CPUs", text)
         self.assertNotIn("16 CPUs", text)
 
-    def test_lines(self):
-        """Lines, where writes were not counted, cannot tell two file systems apart, which
-        write to one line each."""
-        self.rows = [row for row in self.rows if row["metric"] != "shared_writes_per_op"]
-        text = self.text()
-        self.assertIn("`shared_lines_per_op`", text)
-        self.assertRegex(text, r"the base on ext4, with L of tmpfs \| 6 \| [23]\d % \| fails")
-
     def test_not_known(self):
         """Nothing is said where a row is missing."""
         self.assertEqual(linesmodel.model_section(runs.Figures(self.rows[1:], [Path("x")], True)), [])
         self.assertEqual(linesmodel.model_section(runs.Figures([], [], False)), [])
+
+    def test_network(self):
+        """One CPU waits for nobody; many are as fast as the line; two are between."""
+        self.assertAlmostEqual(linesmodel.throughput(1, 90, 10), 1 / 100)
+        self.assertAlmostEqual(linesmodel.throughput(1000, 90, 10), 1 / 10, 4)
+        self.assertAlmostEqual(linesmodel.throughput(8, 90, 0), 8 / 90)
+        self.assertTrue(1 / 100 < linesmodel.throughput(2, 90, 10) < 2 / 100)

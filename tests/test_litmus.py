@@ -17,7 +17,6 @@ import fetch
 import litmus
 import locks
 from ktap import FAILED, PASSED, SKIPPED
-from model import find_base, find_topic
 
 # A herd7 that finds what the test's line 'herd: ' says, and writes down where
 # and how it was called.
@@ -128,13 +127,6 @@ class Private(Case):
             self.assertIn(word, why)
         self.assertFalse(self.root.exists())
 
-    def test_on_path(self):
-        """A recent one on PATH is used, and nobody asked for another."""
-        for release in ("7.58", "7.58+1", "7.100.1", "8"):
-            self.fake("herd7", HERD7.replace("RELEASE", release))
-            self.assertEqual(litmus.herd7(), ["herd7"])
-        self.assertFalse(self.asked.exists())
-
     def test_fetched(self):
         """Where there is none, or one too old for the model, Debian's is
         fetched, once, and only what it needs unpacked."""
@@ -159,13 +151,6 @@ class Private(Case):
             self.assertEqual(litmus.herd7(), litmus.private(self.root))
         self.assertEqual((self.root / "usr/bin/herd7").read_text(), "newer")
         self.assertFalse((self.root / "old").exists())
-
-    def test_interrupted(self):
-        """What an interrupted run left is made anew."""
-        put(self.root.with_name("litmus.part") / "usr/bin/herd7", "half")
-        put(self.root / "usr/bin/herd7", "no stamp")
-        self.assertEqual(litmus.herd7(), litmus.private(self.root))
-        self.assertEqual((self.root / "usr/bin/herd7").read_text(), "a program")
 
     def test_member_missing(self):
         """A package that is not packed as it was."""
@@ -279,18 +264,6 @@ class Verify(KernelCase):
         self.assertIn("litmus: 0 passed, 0 failed, 0 skipped", self.said.getvalue())
         self.assertEqual(len(self.log.read_text().splitlines()), 2)
         self.assertEqual(git("status", "--porcelain", cwd=self.kdir), "")
-
-    def test_ours(self):
-        """Ours below regress/ run as well, with the series for the reference
-        base that they are about."""
-        self.imported()
-        self.series("alpha", ("fs/pipe.c", "line 7\n", "line seven\n"))
-        put(self.dir / "regress/alpha/litmus/ours.litmus", self.good.read_text())
-        put(self.dir / "regress/beta/litmus/theirs.litmus", self.bad.read_text())
-        with mock.patch.object(litmus, "REGRESS", self.dir / "regress"):
-            self.assertEqual(self.program("--topic", "alpha"), 0)
-            self.assertIn("ok - alpha: ours.litmus", self.said.getvalue())
-            self.assertEqual(litmus.own(find_topic("alpha"), find_base("v1")), [])
 
     def test_help(self):
         """--help says what it does and takes."""

@@ -77,17 +77,6 @@ class Tables(KernelCase):
         self.assertEqual(one.cover(self.base), directory / "0000-cover-letter.patch")
         self.assertEqual(one.patches(model.find_base("v1")), [])
 
-    def test_for_base(self):
-        """A base's own words count there, and only there."""
-        self.topic("alpha", more='compare = [{ name = "half", patches = 1 }]\ntests.kernel = ["pidfd"]\n')
-        path = self.root / "patches/alpha/series.toml"
-        put(path, 'tests.kernel = ["clone3"]\ncompare = [{ name = "held", on = "series" }]\n' + path.read_text())
-        one = model.find_topic("alpha")
-        here, there = one.for_base(self.base), one.for_base(model.find_base("v1"))
-        self.assertEqual((here.steps, here.neighbours, here.compared), ({"half": 1}, ("pidfd",), ()))
-        self.assertEqual((there.steps, there.neighbours, there.compared), ({}, ("clone3",), ("held",)))
-        self.assertEqual(here.for_base(self.base), here)
-
     def test_replaces(self):
         """A topic that replaces another takes its place among all series where both
         have one, and who names both is told."""
@@ -132,15 +121,6 @@ class Tables(KernelCase):
         one = replace(self.topic("alpha"), kselftest="")
         self.assertEqual((one.fixes, one.cover(self.base), one.programs), (True, None, ()))
         self.assertEqual(model.measurable([one, two := self.topic("beta")]), [two])
-
-    def test_merged(self):
-        """What a base has from upstream, in order, and as words."""
-        one = self.topic("alpha", merged=MERGED + ', { what = "the rest", release = "9.1", commit = "" }')
-        found = one.merged(self.base)
-        self.assertEqual([(row.what, row.release, row.commit) for row in found],
-                         [("the half of it", "9.0", "0123456789abcdef"), ("the rest", "9.1", "")])
-        self.assertEqual(model.listed(found), "the half of it since 9.0 (0123456789ab), the rest since 9.1")
-        self.assertEqual(one.merged(model.find_base("v1")), ())
 
     def test_mistakes(self):
         """A mistake in a series.toml is one sentence with the file's name."""
@@ -204,12 +184,3 @@ class Repository(Case):
             self.assertRegex(one.sha256, "^[0-9a-f]{64}$")
             self.assertIn(one.version, one.pool)
             self.assertIn(one.version, one.url)
-
-    def test_topics(self):
-        """No topic has a step beyond its last patch."""
-        known = model.topics()
-        self.assertIn("pipe", known)
-        for one in known.values():
-            for base in model.bases().values():
-                steps = one.for_base(base).steps.values()
-                self.assertTrue(all(last <= len(one.patches(base)) for last in steps), one.name)

@@ -17,12 +17,6 @@ class Output(Case):
         """Standard output, stripped, with input and environment as given."""
         self.assertEqual(process.output("sh", "-c", "cat; echo $X; echo no >&2", text="in\n", env={"X": "1"}), "in\n1")
 
-    def test_failing(self):
-        """The last line of standard error says why, unless nobody asks."""
-        with self.fails("failed: the reason"):
-            process.output("sh", "-c", "echo first >&2; echo the reason >&2; exit 1")
-        self.assertEqual(process.output("sh", "-c", "echo part; exit 1", check=False), "part")
-
     def test_missing_program(self):
         """A program that is not there is told with what installs it."""
         with self.fails("no-such-program", "make install"):
@@ -58,12 +52,6 @@ class Logged(Case):
         self.sh("echo four")
         self.assertEqual(self.log.read_text(), "four\n")
         self.assertEqual(self.said.getvalue(), "")
-
-    def test_failing(self):
-        """A failure tells the log, the status and the log's last lines only."""
-        with self.fails("step", "exit 7", str(self.log), "line 40") as caught:
-            self.sh("seq -f 'line %g' 40; exit 7")
-        self.assertNotIn("line 20\n", caught.message)
 
     def test_disk_full(self):
         """A full disk is told as such, with the place to free."""

@@ -70,17 +70,6 @@ class Write(KernelCase):
         self.assertEqual(self.plots, ["9.1.2"])
         self.assertEqual(self.written(), text)
 
-    def test_stale(self):
-        """Figures of an earlier state are shown as such, and are not in the figure."""
-        text = self.written(fresh=False)
-        self.assertIn("of an earlier state", text)
-        self.assertNotIn("(the price)", text)
-
-    def test_unmeasured(self):
-        """A topic without a run says what takes one."""
-        report.write_files(self.out, self.base, [(TOPIC, runs.Figures([], [], False))])
-        self.assertIn("make bench TOPIC=pipe", (self.out / "report.md").read_text())
-
     def test_csv(self):
         """rows.csv has every kernel of every row, and the base against itself."""
         self.written()
@@ -114,17 +103,6 @@ class Plot(Case):
 
 class Merge(Case):
     """bench.merge_sides()."""
-
-    def test_sides(self):
-        """The rows of both sides become one row for each metric and condition;
-        a row that one side lacks is not lost."""
-        def row(metric, condition, value):
-            return {"metric": metric, "unit": "pages", "condition": condition, "evidence": "counter", "value": value}
-
-        found = bench.merge_sides({"baseline": [row("allocs", "a", 14), row("allocs", "b", 1)],
-                             "patched": [row("allocs", "a", 0), row("frees", "a", 2)]}, TOPIC)
-        self.assertEqual(found, [cell("allocs", "a", baseline=14, patched=0), cell("allocs", "b", baseline=1),
-                                 cell("frees", "a", patched=2)])
 
     def test_details(self):
         """What a row says beside its value is kept by side."""

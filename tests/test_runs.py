@@ -54,12 +54,6 @@ class Verdict(Case):
         for again, found in ((101, stats.WORSE), (98, stats.CANNOT_TELL)):
             self.assertEqual(runs.row_verdict(one | {"again": again}), found)
 
-    def test_times(self):
-        """A time is told by the interval of its ratio alone."""
-        one = {**row("c", "timed-uml", baseline=1, patched=2), "unit": "op/s"}
-        for interval, found in (([1.01, 3], stats.BETTER), ([0.9, 3], stats.CANNOT_TELL), ([0.5, 0.9], stats.WORSE)):
-            self.assertEqual(runs.row_verdict({**one, "statistics": {"ratio": 2, "interval": interval}}), found)
-
 
 class Statistics(Case):
     """runs.statistics() and medians()."""

@@ -16,14 +16,6 @@ import watch
 class Directories(Case):
     """watch.run_directory()."""
 
-    def test_run_directory(self):
-        """A run begins with an empty directory in the cache."""
-        path = watch.run_directory("x")
-        (path / "left").write_text("over")
-        self.assertEqual(watch.run_directory("x"), path)
-        self.assertEqual(list(path.iterdir()), [])
-        self.assertTrue(path.is_relative_to(self.dir / "cache"))
-
     def test_two_runs(self):
         """A run directory that another process has is left alone."""
         program = ("import sys; sys.path.insert(0, sys.argv[1]); import watch; "

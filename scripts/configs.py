@@ -28,7 +28,7 @@ from lint import build_objects, diagnostics, kernel_files
 from locks import cache, lock
 from model import KCONFIG, Base, Topic, chosen_topics
 from process import Failure, logged, output, say
-from tree import apply, commit_of, tree_of, worktree
+from tree import apply, tree_of, worktree
 
 # Raise this when what is found wrong changes: the results are remembered.
 RULES = 1
@@ -254,16 +254,15 @@ def config_inputs(base: Base, start: str, revision: str, objects: list[str], fra
             *(json.dumps(options(config.fragments(base))) for config in chosen), str(RULES)]
 
 
-def compare_series(stack: list[Topic], base: Base, repo: Path, head: str | None = None,
-           chosen: tuple[Config, ...] = tuple(CONFIGS.values()), fresh: bool = False,
-           refusal: str = "") -> Iterator[Result]:
-    """The results for the series of @stack on @base, one on the other, or for the
-    revision @head of @repo; a series that does not apply is one failure.
-    @fresh: build also what was seen to pass.  @refusal: build nothing, for that
-    reason."""
+def compare_series(stack: list[Topic], base: Base, repo: Path,
+                   chosen: tuple[Config, ...] = tuple(CONFIGS.values()), fresh: bool = False,
+                   refusal: str = "") -> Iterator[Result]:
+    """The results for the series of @stack on @base, one on the other; a series that does
+    not apply is one failure.  @fresh: build also what was seen to pass.  @refusal: build
+    nothing, for that reason."""
     names = "+".join(topic.name for topic in stack)
     try:
-        revision = commit_of(repo, head) if head else apply(repo, base, stack)
+        revision = apply(repo, base, stack)
     except Failure as err:
         yield Result(f"{names}: git am", FAILED, str(err))
         return
@@ -282,15 +281,12 @@ def main() -> int:
     and print the count."""
     parser = arguments(__doc__, topics="some", fresh=True)
     parser.add_argument("--config", action="append", choices=CONFIGS, help="default: all")
-    parser.add_argument("--head", help="this revision of the kernel's repository instead of the topic's patches")
     args = parser.parse_args()
     base, topics = args.base, chosen_topics(args.topic, args.base)
-    if args.head and len(topics) != 1:
-        raise Failure("--head is a revision of one topic: give --topic as well")
     need("source", "build", "lint", "ports")
     repo = repository(base, args.kdir)
-    results = shown(compare_series(topics, base, repo, args.head,
-                           tuple(CONFIGS[name] for name in dict.fromkeys(args.config or CONFIGS)), args.fresh))
+    chosen = tuple(CONFIGS[name] for name in dict.fromkeys(args.config or CONFIGS))
+    results = shown(compare_series(topics, base, repo, chosen, args.fresh))
     print(f"configs: {count(results)}")
     return any(result.verdict == FAILED for result in results)
 

@@ -245,29 +245,6 @@ def merged(one: dict, other: dict) -> dict:
     return found
 
 
-def histogram(name: str, buckets: list[dict]) -> list[str]:
-    """A histogram as lines: the least value of each bucket, how many, and their
-    share.  Buckets of the same range are added up."""
-    counts: dict[int, int] = {}
-    for bucket in buckets:
-        least = bucket.get("min", 0)
-        counts[least] = counts.get(least, 0) + bucket["count"]
-    whole = sum(counts.values())
-    return [f"  {name}, from"] + [f"  {least:>14,} {counts[least]:>12,}  {'#' * round(40 * counts[least] / whole)}"
-                                  for least in sorted(counts) if counts[least]]
-
-
-def histograms(maps: dict) -> list[str]:
-    """All histograms among @maps as lines."""
-    lines = []
-    for name, value in maps.items():
-        parts = {"": value} if isinstance(value, list) else value if isinstance(value, dict) else {}
-        for key, part in parts.items():
-            if isinstance(part, list) and total(part):
-                lines += histogram(f"{name.removeprefix('@')}{f' of {key}' if key else ''}", part)
-    return lines
-
-
 def surveyed(topic: str, look: Callable[[str], tuple[dict | None, float, str]]) -> tuple[dict | None, float, list[str]]:
     """What the probes of @topic show, where @look is looked() of a script's name:
     their maps, None where none works; the seconds that the last of them looked;
@@ -322,8 +299,6 @@ def main() -> None:
         maps, seconds, missing = surveyed(topic, look)
         for sentence in missing:
             say(f"survey: {topic}: {sentence}")
-        for line in histograms(maps or {}):
-            print(line)
         verdict = "cannot tell: this kernel does not let it be seen" if maps is None else \
             SURVEYS[topic].verdict(maps, seconds)
         verdicts.append(f"{topic}: {verdict}.")

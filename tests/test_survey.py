@@ -85,14 +85,6 @@ class Verdicts(Case):
                                        {"@hits": 3, "@small": {"1,0": 1, "2,0": 4}, "@hit_bytes": buckets((1, 5))}),
                          {"@hits": 5, "@small": {"1,0": 4, "2,0": 4}, "@hit_bytes": buckets((1, 2), (1, 5))})
 
-    def test_histogram(self):
-        """Buckets of the same range are one line."""
-        lines = survey.histograms({"@hit_bytes": buckets((1, 1), (4096, 2), (1, 1)), "@hits": 4,
-                                   "@wait_ns": {"read": buckets((8, 1))}, "@none": []})
-        self.assertEqual([line.split() for line in lines],
-                         [["hit_bytes,", "from"], ["1", "2", "#" * 20], ["4,096", "2", "#" * 20],
-                          ["wait_ns", "of", "read,", "from"], ["8", "1", "#" * 40]])
-
 
 class Fitted(Case):
     """Scripts for other kernels."""
@@ -161,7 +153,6 @@ cat "$answer"
                       pipe_mutex={"@wait_ns": {"w": buckets((1, 1))}, "@waited_ns": {"w": 9e6}})
         text = self.survey("--topic", "pipe", "--duration", "3")
         self.assertIn("pipe: yes: 100 % of 33 writes a second are of a page or more", text)
-        self.assertIn("4,096          100  ####", text)
         self.assertIn("interval:s:3\n", (self.dir / "pipe_mutex.bt").read_text())
         self.assertEqual(len((self.dir / "ran").read_text().splitlines()), 2)
 

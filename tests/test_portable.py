@@ -39,7 +39,7 @@ class Programs(Case):
         for name in KNOCKOUTS:
             self.assertLessEqual(len((PORTABLE / f"{name}.c").read_text().splitlines()), MOST_LINES)
             program = self.built(name, PORTABLE / f"{name}.c")
-            done = subprocess.run([program, "--threads", "1,3", "--ms", "20", "--json"], capture_output=True, text=True)
+            done = subprocess.run([program, "--threads", "1,3", "--ms", "60", "--json"], capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             found = [json.loads(line) for line in done.stdout.splitlines()]
             self.assertEqual([one["threads"] for one in found], [1, 3])

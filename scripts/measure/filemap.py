@@ -169,7 +169,8 @@ def native_time(*sizes: int) -> Measurement:
          for fs, path, wanted in (("tmpfs", "/tmp/file", sizes), ("ext4", "/tmp/ext4/file", sizes),
                                   ("xfs", "/tmp/xfs/file", few))
          for readers, op, cpus in (("1 CPU", "pread", 1), ("2 CPUs, one page", "pread", 2),
-                                   ("2 CPUs, a file each", "pread-own", 2), ("2 CPUs, one open file", "pread-shared", 2))
+                                   ("2 CPUs, a file each", "pread-own", 2),
+                                   ("2 CPUs, one open file", "pread-shared", 2))
          for size in (few if op == "pread-shared" else wanted)},
         setup="ext4\nxfs\nfiles /tmp/file\nfiles /tmp/ext4/file\nfiles /tmp/xfs/file\n")
 

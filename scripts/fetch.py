@@ -20,8 +20,10 @@ from model import Base
 from process import GIT_IDENTITY, Failure, logged, output, say, sha256
 
 
-def debian_mirrors() -> list[str]:
-    """The mirrors that apt uses for Debian itself, as URLs; none without apt."""
+def debian_mirrors(pool: str) -> list[str]:
+    """The mirrors that apt uses for Debian itself and that have the file @pool, as
+    URLs: those of the security suite for what is below pool/updates, or else the
+    others; none without apt."""
     try:
         sites = output("apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN)", check=False)
     except Failure:
@@ -29,7 +31,7 @@ def debian_mirrors() -> list[str]:
     found = []
     for line in sites.splitlines():
         site, _, origin = line.partition(" ")
-        if origin == "Debian" and site not in found and "security" not in site:
+        if origin == "Debian" and site not in found and ("security" in site) == pool.startswith("pool/updates/"):
             found.append(site)
     return found
 
@@ -65,7 +67,7 @@ def debian_file(pool: str, checksum: str) -> Path:
     path = cache() / "download" / Path(pool).name
     if path.exists() and sha256(path) == checksum:
         return path
-    return first(path.name, [(f"{site}/{pool}", path, checksum) for site in debian_mirrors()])
+    return first(path.name, [(f"{site}/{pool}", path, checksum) for site in debian_mirrors(pool)])
 
 
 def unpack(archive: Path, members: tuple[str, ...], root: Path) -> None:
@@ -90,7 +92,7 @@ def download(base: Base) -> Path:
     for have in (archive, plain):
         if have.exists():
             return have
-    sources = [(f"{site}/{base.pool}", archive, base.sha256) for site in debian_mirrors() if base.pool]
+    sources = [(f"{site}/{base.pool}", archive, base.sha256) for site in debian_mirrors(base.pool) if base.pool]
     if base.url:
         sources.append((base.url, plain, ""))
     try:

@@ -195,7 +195,7 @@ class Initramfs(Case):
 
     def setUp(self):
         super().setUp()
-        self.enterContext(mock.patch.object(fetch, "debian_mirrors", lambda: ["http://one.example/debian"]))
+        self.enterContext(mock.patch.object(fetch, "debian_mirrors", lambda _: ["http://one.example/debian"]))
         self.asked = self.dir / "asked"
         self.fake("dpkg-deb", '[ "$1" = --fsys-tarfile ] && cat "$2"\n')
         self.fake("mkfs.ext4", 'for image; do :; done; printf "a file system" > "$image"\n')

@@ -37,8 +37,8 @@ class Mirrors(Case):
     """fetch.debian_mirrors() with a fake apt-get."""
 
     def test_sites(self):
-        """Debian's own mirrors, each once, in apt's order; no security
-        archive, no other origin."""
+        """Debian's own mirrors, each once, in apt's order; no other origin. The
+        security archive has what is below pool/updates, and nothing else."""
         self.fake("apt-get", """[ "$*" = 'indextargets --format $(SITE) $(ORIGIN)' ] || exit 1
             echo 'http://one.example/debian Debian'
             echo 'http://one.example/debian Debian'
@@ -47,12 +47,15 @@ class Mirrors(Case):
             echo 'http://nameless.example/apt '
             echo 'http://two.example/debian Debian'
             """)
-        self.assertEqual(fetch.debian_mirrors(), ["http://one.example/debian", "http://two.example/debian"])
+        self.assertEqual(fetch.debian_mirrors("pool/main/l/linux/linux_1.orig.tar.xz"),
+                         ["http://one.example/debian", "http://two.example/debian"])
+        self.assertEqual(fetch.debian_mirrors("pool/updates/main/l/linux-1/linux-source-1_all.deb"),
+                         ["http://security.example/debian-security"])
 
     def test_no_apt(self):
         """A machine without apt has none."""
         with mock.patch.dict("os.environ", {"PATH": str(self.bin)}):
-            self.assertEqual(fetch.debian_mirrors(), [])
+            self.assertEqual(fetch.debian_mirrors("pool/main/a"), [])
 
 
 class Download(Case):
@@ -134,7 +137,7 @@ class Archive(KernelCase):
     def test_import(self):
         """The archive becomes a repository with the base's tag, all of its
         files in it; the second call and the same source give the same."""
-        self.enterContext(mock.patch.object(fetch, "debian_mirrors", list))
+        self.enterContext(mock.patch.object(fetch, "debian_mirrors", lambda _: []))
         base = replace(self.base, url="https://kernel.example/linux-9.1.2.tar.gz")
         archive = locks.cache() / "download/linux-9.1.2.tar.gz"
         archive.parent.mkdir()
@@ -150,7 +153,7 @@ class Archive(KernelCase):
 
     def test_package(self):
         """So does an archive within a package of Debian's."""
-        self.enterContext(mock.patch.object(fetch, "debian_mirrors", list))
+        self.enterContext(mock.patch.object(fetch, "debian_mirrors", lambda _: []))
         package = locks.cache() / "download/linux-source-9.1_9.1.2_all.deb"
         base = replace(self.base, pool=f"pool/{package.name}", member="usr/src/linux-source-9.1.tar.gz")
         root = self.dir / "package"

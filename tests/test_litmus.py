@@ -87,7 +87,7 @@ class Private(Case):
     def setUp(self):
         super().setUp()
         self.enterContext(mock.patch("platform.machine", lambda: "x86_64"))
-        self.enterContext(mock.patch.object(fetch, "debian_mirrors", lambda: ["http://one.example/debian"]))
+        self.enterContext(mock.patch.object(fetch, "debian_mirrors", lambda _: ["http://one.example/debian"]))
         self.pool = self.dir / "pool"
         self.pool.mkdir()
         self.asked = self.dir / "asked"

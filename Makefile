@@ -21,7 +21,7 @@ need-topic = $(if $(TOPIC),,$(error give a topic, for instance 'make $@ TOPIC=pi
 no-config = $(if $(CONFIG),$(error CONFIG= is a file for 'make deb': a guest is named with GUEST=))
 step = @$(PYTHON) scripts/$(1).py
 
-.PHONY: help install bench bundle deb survey check check-full suites knockout tree export lint shell mail report clean
+.PHONY: help install bench bundle deb survey check check-full suites knockout tree diff fit export lint shell mail report clean
 
 help:
 	@echo "hotpaths: patch series for the Linux kernel, and their proof"
@@ -43,6 +43,8 @@ help:
 	@echo "                              ADD= takes in what a bundle has measured"
 	@echo "Change it, send it:"
 	@echo "  make tree TOPIC=pipe        a git tree to edit the series in"
+	@echo "  make diff TOPIC=pipe BASE=v6.18    what a port differs in from the series of the reference base"
+	@echo "  make fit KDIR=tree          would the series apply to another release? a tree, or a linux-source package"
 	@echo "  make export TOPIC=pipe      write patches/ and the mirrors from that tree"
 	@echo "  make mail TOPIC=pipe FROM='Name <address>'    write a series as mails, and prove them"
 	@echo "  make install                install what is missing (the others ask before they do)"
@@ -86,6 +88,13 @@ suites:
 knockout:
 	$(need-topic)
 	$(call step,knockout) $(base) $(topic) $(call given,ACCEL,--accel)
+
+fit:
+	$(call step,fit) $(base) $(topic) $(call given,OUT,--out)
+
+diff:
+	$(need-topic)
+	$(call step,ports) $(base) $(topic)
 
 lint:
 	$(call step,lint) $(base) $(topic) $(fresh)

@@ -17,10 +17,11 @@ import tempfile
 from pathlib import Path
 
 import figures
+import ports
 from command import arguments, run
 from fetch import repository
 from install import need
-from model import ROOT, Base, Topic, chosen_topics, need_series
+from model import ROOT, Base, Topic, chosen_topics, need_series, reference
 from process import GIT_IDENTITY, Failure, output, say
 from tree import apply, below, edit_tree
 
@@ -122,6 +123,8 @@ def write_patches(tree: Path, topic: Topic, base: Base, start: str, head: str) -
     """Replace the patches of @topic for @base by start..head of the git @tree."""
     directory = ROOT / "patches" / topic.name / base.name
     files = render(tree, start, head, topic.cover(base))
+    if not base.reference and topic.patches(reference()):
+        files[ports.NAME] = ports.record(topic)
     # Half a series does not apply, and the next export would take none at all
     # for an empty one: make all of it, then let it take the other's place.
     fresh = directory.with_name(f"{base.name}.new")

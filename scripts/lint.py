@@ -21,6 +21,7 @@ import kernelscripts
 import machines
 import measured
 import memo
+import ports
 from build import compiler, configure, fragments_hash, make_jobs, selected
 from command import arguments, run
 from fetch import repository
@@ -104,6 +105,7 @@ def scripts() -> Iterator[Result]:
         if machines.files(base):
             yield outcome(f"{machines.directory(base).relative_to(ROOT)}: can be read", machines.wrong_file(base))
     yield from pages()
+    yield from ports.results()
 
 
 def committed(topic: Topic, base: Base, repo: Path, tree: Path, head: str) -> Iterator[Result]:

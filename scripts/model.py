@@ -75,10 +75,12 @@ class Merged:
 @dataclass(frozen=True)
 class State:
     """What one series.toml says of one base: what the base has of the topic from
-    upstream, and those members of a Topic that differ there."""
+    upstream, those members of a Topic that differ there, and the patches of the
+    reference base that its series cannot have: subject to reason."""
 
     merged: tuple[Merged, ...]
     own: dict
+    lacks: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,10 @@ class Topic:
         """What @base has of the topic from upstream."""
         return self.base[base.name].merged if base.name in self.base else ()
 
+    def lacks(self, base: Base) -> dict[str, str]:
+        """The patches of the reference base that the series for @base cannot have."""
+        return self.base[base.name].lacks if base.name in self.base else {}
+
     def absent(self, base: Base) -> str:
         """Why there is no series for @base, in words that follow a colon, or
         nothing where there is one."""
@@ -274,7 +280,7 @@ def with_tuples(row: dict) -> dict:
 
 
 def state(where: str, row: dict) -> State:
-    expect(where, row, set(), {"merged", *PER_BASE})
+    expect(where, row, set(), {"merged", "lacks", *PER_BASE})
     merged = row.get("merged", [])
     if not isinstance(merged, list) or not all(isinstance(part, dict) for part in merged):
         raise Failure(f"{where} has a 'merged' that is no list of tables: see the other topics")
@@ -282,7 +288,7 @@ def state(where: str, row: dict) -> State:
         expect(f"{where}, merged,", part, {"what", "release", "commit"})
         if not re.fullmatch(r"|[0-9a-f]{12,40}", part["commit"]):
             raise Failure(f"{where} has the commit '{part['commit']}': give 12 hex digits or more, or '' if unknown")
-    return State(tuple(Merged(**part) for part in merged), members(where, row))
+    return State(tuple(Merged(**part) for part in merged), members(where, row), row.get("lacks", {}))
 
 
 def members(where: str, row: dict) -> dict:

@@ -106,6 +106,21 @@ class Export(KernelCase):
         self.assertIn("6 files changed", text)
         self.assertNotRegex(text, r"(?m)^Date: |\*\*\*|^-- $")
 
+    def test_other_base(self):
+        """For another base than the reference there are patches, and what they were made from."""
+        before = self.write()
+        other = replace(self.base, name="v1", reference=False)
+        put(self.path / "tools/testing/selftests/alpha/data.txt", "another\n")
+        self.commit("alpha: have other data")
+        export.write_patches(self.path, self.one, other, other.tag, "HEAD")
+        after = contents(self.root)
+        self.assertEqual({name for name in after if before.get(name) != after[name]},
+                         {f"patches/alpha/v1/{name}" for name in (
+                             "0000-cover-letter.patch", "0001-alpha-make-it-seven.patch",
+                             "0002-selftests-add-alpha.patch", "0003-alpha-have-other-data.patch",
+                             "ported")})
+        self.assertEqual(before.keys() - after.keys(), set())
+
     def test_line_ends_are_kept(self):
         """Lines that end in CR LF do so in the patch, the mirror, and the tree
         that the patch gives."""

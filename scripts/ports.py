@@ -72,8 +72,9 @@ def results() -> Iterator[Result]:
             wrong = [f"'{name}' {why}: see 'make diff TOPIC={topic.name} BASE={base.name}', port it and run 'make "
                      f"export', or say why not in series.toml, as 'lacks' of {base.name}"
                      for name, why in lacking(topic, base).items()]
-            yield Result(f"{topic.name}: {base.name} has what {reference().name} has", FAILED if wrong else PASSED,
-                         wrong[0] if wrong else "")
+            known = "".join(f", but not '{name}': {why}" for name, why in topic.lacks(base).items())
+            yield Result(f"{topic.name}: {base.name} has what {reference().name} has{known}",
+                         FAILED if wrong else PASSED, wrong[0] if wrong else "")
 
 
 def range_diff(topic: Topic, base: Base, repo: Path, other: Path) -> str:

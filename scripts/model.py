@@ -76,7 +76,7 @@ class Merged:
 class State:
     """What one series.toml says of one base: what the base has of the topic from
     upstream, those members of a Topic that differ there, and the patches of the
-    reference base that its series cannot have: subject to reason."""
+    reference base that its series does not have as they are: subject to reason."""
 
     merged: tuple[Merged, ...]
     own: dict
@@ -199,7 +199,8 @@ class Topic:
         return self.base[base.name].merged if base.name in self.base else ()
 
     def lacks(self, base: Base) -> dict[str, str]:
-        """The patches of the reference base that the series for @base cannot have."""
+        """The patches of the reference base that the series for @base does not have as
+        they are there: subject to reason."""
         return self.base[base.name].lacks if base.name in self.base else {}
 
     def absent(self, base: Base) -> str:

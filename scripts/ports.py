@@ -55,10 +55,11 @@ def lacking(topic: Topic, base: Base) -> dict[str, str]:
     path = ROOT / "patches" / topic.name / base.name / NAME
     known = dict(line.split(" ", 1)[::-1] for line in path.read_text().splitlines()) if path.exists() else {}
     have, wanted, lacks = changes(topic, base), changes(topic, reference()), topic.lacks(base)
-    wrong = {name: "is in the port, or not in the reference base: remove it from 'lacks'" for name in lacks
-             if name in have or name not in wanted}
-    for name, made in wanted.items():
-        if name not in lacks and (name not in have or known.get(name) != made):
+    current = {name for name, made in wanted.items() if name in have and known.get(name) == made}
+    wrong = {name: "is in 'lacks' of a port that has it, or is no patch of the reference base" for name in lacks
+             if name in current or name not in wanted}
+    for name in wanted:
+        if name not in current and name not in lacks:
             wrong[name] = "has changed since the port" if name in have else "is not in the port"
     return wrong
 

@@ -28,9 +28,8 @@ KALLSYMS = Path("/proc/kallsyms")
 # Seconds that bpftrace may take to begin and to end.
 PATIENCE = 120
 PAGE = 4096
-# The largest reads that filemap's series for 6.18 makes faster, in bytes; that for 7.3
-# is only there to compare with pageguard's, which is for a page.
-SMALL = 256
+# The largest reads that filemap makes faster, in bytes; pageguard's are a page.
+SMALL = 64
 # Below this part of a CPU's time, waiting is not worth a patch; above so many
 # operations a second, what each of them costs is.
 WAITING, MANY = 0.001, 10000

@@ -66,7 +66,7 @@ class Verdicts(Case):
         self.begins(verdict(40000, {"1,0": 900, "1,1": 900}), "hardly", "few")
         self.begins(verdict(40000, {}), "no", "0 %")
         maps = {"@hits": 40000, "@small": {}, "@page": {"1,0": 20000, "1,1": 20000}}
-        self.begins(survey.filemap_verdict(maps, 1), "no", "256 bytes")
+        self.begins(survey.filemap_verdict(maps, 1), "no", "64 bytes")
         self.begins(survey.pageguard_verdict(maps, 1), "yes", "100 % of 40,000", "4,096 bytes")
         self.begins(survey.filemap_verdict({"@misses": 4}, 1), "no", "page cache")
 

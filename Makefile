@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # The user interface of hotpaths.  Each target is one step of scripts/, which
-# says more with --help.
+# says more with --help: python3 scripts check --help.
 
 PYTHON ?= python3
 KDIR ?=
@@ -19,7 +19,7 @@ topic = $(call given,TOPIC,--topic)
 fresh = $(if $(FRESH),--fresh)
 need-topic = $(if $(TOPIC),,$(error give a topic, for instance 'make $@ TOPIC=pipe'))
 no-config = $(if $(CONFIG),$(error CONFIG= is a file for 'make deb': a guest is named with GUEST=))
-step = @$(PYTHON) scripts/$(1).py
+step = @$(PYTHON) scripts $(1)
 
 .PHONY: help install bench bundle deb survey check check-full suites knockout tree diff fit export lint shell mail report clean
 

@@ -15,14 +15,14 @@ from unittest import mock
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
-import export
-import fetch
-import figures
-import install
-import locks
-import model
-import process
-import runs
+from core import install
+from core import locks
+from core import model
+from core import process
+from reports import figures
+from reports import runs
+from send import export
+from source import fetch
 
 BASES = """
 [base."v0"]

@@ -17,16 +17,16 @@ from unittest import mock
 from support import Case, KernelCase, git, put
 
 # isort: split
-import arm64
-import build
-import check
-import fetch
-import guest
-import locks
-import model
-import tree
-import watch
-from ktap import FAILED, PASSED, Result
+from core import locks
+from core import model
+from core.ktap import FAILED, PASSED, Result
+from guests import arm64
+from guests import guest
+from guests import watch
+from prove import check
+from source import build
+from source import fetch
+from source import tree
 
 # Where Debian keeps mkfs.ext4.
 SYSTEM = os.environ["PATH"] + ":/usr/sbin:/sbin"

@@ -11,10 +11,10 @@ from unittest import mock
 from support import KernelCase, git, put
 
 # isort: split
-import bench
-import tree
+from core.process import Failure
 from measure import Measurement
-from process import Failure
+from measure import bench
+from source import tree
 
 
 class Revisions(KernelCase):

@@ -7,9 +7,9 @@ from unittest import mock
 from support import Case, KernelCase, git, put
 
 # isort: split
-import build
-import locks
-import model
+from core import locks
+from core import model
+from source import build
 
 
 class Fragments(Case):

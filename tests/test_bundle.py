@@ -17,16 +17,16 @@ from unittest import mock
 from support import SCRIPTS, Case, KernelCase, put
 
 # isort: split
-import bundle
-import laps
-import machines
-import report
-import stats
+from measure import bundle
+from reports import laps
+from reports import machines
+from reports import report
+from reports import stats
 
 
 def runner():
     """The program ./run of the archive, as a module."""
-    spec = importlib.util.spec_from_file_location("bundle_run", SCRIPTS / "bundle" / "run.py")
+    spec = importlib.util.spec_from_file_location("bundle_run", SCRIPTS / "measure/bundle/run.py")
     found = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(found)
     return found
@@ -57,7 +57,7 @@ class Older(Case):
 
     def test_python(self):
         """All of it is Python 3.8, and imports nothing else of ours."""
-        for path in (SCRIPTS / "bundle/run.py", *(SCRIPTS / f"{name}.py" for name in bundle.MODULES)):
+        for path in (SCRIPTS / "measure/bundle/run.py", *(SCRIPTS / f"{name}.py" for name in bundle.MODULES)):
             parsed = ast.parse(path.read_text(), feature_version=(3, 8))
             for node in ast.walk(parsed):
                 for name in ([one.name for one in node.names] if isinstance(node, ast.Import) else
@@ -435,5 +435,5 @@ class Archive(KernelCase):
     def test_init(self):
         """The guest's first program compiles without a warning, and says what it lacks."""
         done = subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", self.dir / "init",
-                               SCRIPTS / "bundle/init.c"], capture_output=True, text=True)
+                               SCRIPTS / "measure/bundle/init.c"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (0, ""))

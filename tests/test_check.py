@@ -9,16 +9,16 @@ from unittest import mock
 from support import KernelCase, put
 
 # isort: split
-import build
-import check
-import watch
-import model
-import process
-import steps
-import suites
-import tree
-from ktap import FAILED, PASSED, SKIPPED, Result
-from runs import Figures
+from core import model
+from core import process
+from core import steps
+from core.ktap import FAILED, PASSED, SKIPPED, Result
+from guests import watch
+from prove import check
+from prove import suites
+from reports.runs import Figures
+from source import build
+from source import tree
 
 MEASURED = check.measured
 
@@ -402,7 +402,7 @@ class Packages(KernelCase):
         self.booted, self.console, self.boots = self.RELEASE, "all quiet\n", 0
         put(self.dir / "kernel/config", "CONFIG_A=y\n")
         image = build.Kernel(self.dir / "kernel", "v0", "c0", "trace", "h", "gcc")
-        put(self.root / "scripts/deb.py", "")
+        put(self.root / "scripts/send/deb.py", "")
         for module, name, fake in (
                 (check, "ROOT", self.root), (check, "apply", lambda *_: "revision"),
                 (check, "kernel", lambda *_: image), (check, "kernel_path", lambda *_: image.path),

@@ -7,9 +7,9 @@ from unittest import mock
 from support import KernelCase, git, put
 
 # isort: split
-import clean
-import locks
-import tree
+from core import clean
+from core import locks
+from source import tree
 
 
 class Clean(KernelCase):

@@ -11,10 +11,10 @@ from unittest import mock
 from support import Case
 
 # isort: split
-import command
-import model
-import process
-from process import Failure
+from core import command
+from core import model
+from core import process
+from core.process import Failure
 
 
 class Run(Case):
@@ -45,10 +45,10 @@ class Run(Case):
 
     def test_terminated(self):
         """SIGTERM runs what is in finally blocks, where guests are ended."""
-        script = ("import os, signal, sys; sys.path.insert(0, sys.argv[1]); from command import run\n"
+        script = ("import os, signal, sys; sys.path.insert(0, sys.argv[1]); from core.command import run\n"
                   "def main():\n try: os.kill(os.getpid(), signal.SIGTERM); signal.pause()\n"
                   " finally: print('ended', flush=True)\nrun(main)\n")
-        done = subprocess.run([sys.executable, "-c", script, Path(process.__file__).parent],
+        done = subprocess.run([sys.executable, "-c", script, Path(process.__file__).parents[1]],
                               capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stdout), (143, "ended\n"))
 
@@ -70,12 +70,14 @@ class Programs(Case):
 
     def test_help(self):
         """Every step can be run alone and says what it does."""
-        for path in sorted(model.ROOT.glob("scripts/*.py")):
+        with self.fails("where STEP is one of"):
+            process.output(sys.executable, model.ROOT / "scripts", "nothing")
+        for path in sorted(model.ROOT.glob("scripts/*/*.py")):
             if "__main__" in path.read_text():
-                text = process.output(sys.executable, path, "--help")
+                text = process.output(sys.executable, model.ROOT / "scripts", path.stem, "--help")
                 self.assertIn("usage: " + path.name, text)
 
     def test_unknown_base(self):
         """A step with an unknown base exits with 1 and one line."""
         with self.fails("error: unknown base 'v1.0'"):
-            process.output(sys.executable, model.ROOT / "scripts/fetch.py", "--base", "v1.0")
+            process.output(sys.executable, model.ROOT / "scripts", "fetch", "--base", "v1.0")

@@ -10,13 +10,13 @@ from unittest import mock
 from support import Case, KernelCase, git, put
 
 # isort: split
-import build
-import lint
-import locks
-import model
-import configs
-from ktap import FAILED, PASSED, SKIPPED
-from configs import Built, Config
+from core import locks
+from core import model
+from core.ktap import FAILED, PASSED, SKIPPED
+from prove import configs
+from prove import lint
+from prove.configs import Built, Config
+from source import build
 
 # What gcc 12 writes for -fstack-usage.
 SU = """/linux/fs/pipe.c:267:1:pipe_read\t176\tstatic

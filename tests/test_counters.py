@@ -7,8 +7,8 @@ import subprocess
 from support import Case, put
 
 # isort: split
-import counters
-from counters import Event, entered, events, marked, sections
+from measure import counters
+from measure.counters import Event, entered, events, marked, sections
 
 LOCK = "&pipe->mutex"
 HEAD = """\

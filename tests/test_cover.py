@@ -6,8 +6,8 @@ from unittest import mock
 from support import Case
 
 # isort: split
-import cover
-from model import Topic
+from core.model import Topic
+from send import cover
 
 ONE = Topic(name="pipe", summary="", kselftest="pipes")
 GOOD = """The problem, in a paragraph. Costs are below.

@@ -8,9 +8,9 @@ from unittest import mock
 from support import KernelCase, put
 
 # isort: split
-import deb
-import locks
-import tree
+from core import locks
+from send import deb
+from source import tree
 
 CONFIG = """# Linux configuration
 CONFIG_SMP=y

@@ -8,9 +8,9 @@ from unittest import mock
 from support import KernelCase, contents, git, put
 
 # isort: split
-import export
-import model
-import tree
+from core import model
+from send import export
+from source import tree
 
 
 class Export(KernelCase):

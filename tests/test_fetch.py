@@ -10,9 +10,9 @@ from unittest import mock
 from support import MERGED, Case, KernelCase, contents, git, put
 
 # isort: split
-import fetch
-import locks
-import model
+from core import locks
+from core import model
+from source import fetch
 
 GOOD = "the archive"
 # curl, as far as it is used: the last argument is the URL, -o names the file.

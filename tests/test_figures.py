@@ -7,10 +7,10 @@ from unittest import mock
 from support import Case, KernelCase, put
 
 # isort: split
-import figures
-import model
-import runs
-from model import Row, Topic
+from core import model
+from core.model import Row, Topic
+from reports import figures
+from reports import runs
 from test_report import ROWS, cell
 
 TOPIC = Topic("pipe", "pages under the mutex", "pipe", see="a mutex", row=(

@@ -6,9 +6,9 @@ from unittest import mock
 from support import Case, put
 
 # isort: split
-import guest
-import watch
-from model import Topic
+from core.model import Topic
+from guests import guest
+from guests import watch
 
 
 class Boot(Case):
@@ -40,7 +40,7 @@ class Boot(Case):
             self.assertEqual(set(given), {"cpus", "timeout", "label"} | words)
             self.assertTrue((ran.path / "kselftest/run_kselftest.sh").exists())
             self.assertTrue((ran.path / "trace/check.sh").exists())
-            self.assertTrue((ran.path / "scripts/survey.py").exists())
+            self.assertTrue((ran.path / "scripts/measure/survey.py").exists())
             self.assertFalse((ran.path / "console-decoded.log").exists())
         self.assertEqual(self.boot("um", "", memory="3G")[1]["memory"], "3G")
 

@@ -6,9 +6,9 @@ from unittest import mock
 from support import Case, put
 
 # isort: split
-import harness
-from ktap import FAILED, PASSED, SKIPPED
-from model import ROOT, find_base, find_topic
+from core.ktap import FAILED, PASSED, SKIPPED
+from core.model import ROOT, find_base, find_topic
+from prove import harness
 
 # A program that fails if a word is not in the source that it is compiled of.
 MAKEFILE = "program: source.c\n\t@printf '#!/bin/sh\\ngrep -q barrier %s || { echo raced; exit 1; }\\n' " \

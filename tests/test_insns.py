@@ -13,8 +13,8 @@ from unittest import mock
 from support import Case, put
 
 # isort: split
-import plugin
 from measure import insns
+from measure import plugin
 
 OPEN, OP, END, CLOSE = 1, 2, 3, 4
 # Addresses in the kernel.

@@ -12,9 +12,9 @@ from unittest import mock
 from support import SCRIPTS, Case, put
 
 # isort: split
-import install
-import command
-import locks
+from core import command
+from core import install
+from core import locks
 
 
 class Need(Case):
@@ -80,7 +80,7 @@ class Interrupted(Case):
         # What a shell starts in the background ignores interrupts.
         program = put(self.dir / "program.py", f"import signal, sys; sys.path.insert(0, {str(SCRIPTS)!r})\n"
                       "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-                      "import command, process\nfrom pathlib import Path\n"
+                      "from core import command, process\nfrom pathlib import Path\n"
                       f"command.run(lambda: process.logged('slow', ['slow'], Path('{self.dir}/log'){more}))\n")
         with subprocess.Popen([sys.executable, program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               start_new_session=True) as child:
@@ -126,10 +126,10 @@ class Makefile(Case):
         are."""
         odd = f"a b; touch {self.dir}/ran $HOME \"'"
         self.assertEqual(self.given("bench", f"TOPIC={odd.replace('$', '$$')}", "OUT=c d", "BOOTS=x"),
-                         ["scripts/bench.py", "--topic", odd, "--boots", "x", "--out", "c d"])
-        self.assertEqual(self.given("report", "BASE=a b"), ["scripts/report.py", "--base", "a b"])
+                         ["scripts", "bench", "--topic", odd, "--boots", "x", "--out", "c d"])
+        self.assertEqual(self.given("report", "BASE=a b"), ["scripts", "report", "--base", "a b"])
         self.assertEqual(self.given("check-full", "MINUTES=5", "BASE=v0"),
-                         ["scripts/check.py", "--base", "v0", "--minutes", "5", "--full"])
+                         ["scripts", "check", "--base", "v0", "--minutes", "5", "--full"])
         self.assertFalse((self.dir / "ran").exists())
 
     def test_own(self):

@@ -12,15 +12,21 @@ from pathlib import Path
 from support import SCRIPTS, KernelCase, contents, git, put
 
 # isort: split
-import locks
-import tree
+from core import locks
+from source import tree
 
 # A step on the checkout and the base of the test, as a program of its own.
 PROGRAM = """import sys
 sys.path.insert(0, {scripts!r})
 from pathlib import Path
-import build, check, export, fetch, memo, model, tree
-from ktap import PASSED, Result
+from core import memo
+from core import model
+from core.ktap import PASSED, Result
+from prove import check
+from send import export
+from source import build
+from source import fetch
+from source import tree
 model.ROOT = export.ROOT = Path({root!r})
 build.KCONFIG = Path({kconfig!r})
 base = model.find_base("v0")
@@ -123,7 +129,8 @@ esac
         """A run is written as a whole, and nothing is left of those that were killed."""
         rows = [self.row("alpha", number) for number in range(8000)]
         out = self.root / "results/v9/2026-02-03"
-        step = f"""import json, runs
+        step = f"""import json
+from reports import runs
 rows = json.loads(Path({str(put(self.dir / "rows.json", json.dumps(rows)))!r}).read_text())
 out = Path({str(out)!r})
 if not out.exists():

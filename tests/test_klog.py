@@ -5,7 +5,7 @@
 from support import Case
 
 # isort: split
-import klog
+from guests import klog
 
 BAD = {
     "lockdep": "[    5.1] WARNING: possible circular locking dependency detected",

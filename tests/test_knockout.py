@@ -7,9 +7,9 @@ from unittest import mock
 from support import Case, put
 
 # isort: split
-import knockout
-from ktap import FAILED, PASSED, SKIPPED
-from model import CONFIGS, GUESTS, Topic, bases, topics
+from core.ktap import FAILED, PASSED, SKIPPED
+from core.model import CONFIGS, GUESTS, Topic, bases, topics
+from prove import knockout
 
 ONE = Topic(name="filemap", summary="", kselftest="filemap")
 CASE = knockout.Case(name="nothing counted", command="./race -t truncate", knobs={"race/skip": 2}, fails=True,

@@ -6,7 +6,7 @@ import unittest
 import support  # noqa: F401
 
 # isort: split
-from ktap import FAILED, PASSED, SKIPPED, Result, count, parse
+from core.ktap import FAILED, PASSED, SKIPPED, Result, count, parse
 
 NESTED = """\
 TAP version 13

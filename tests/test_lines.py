@@ -14,8 +14,8 @@ from unittest import mock
 from support import Case, put
 
 # isort: split
-import plugin
-from build import REGRESS
+from measure import plugin
+from source.build import REGRESS
 
 OPEN, OP, END, CLOSE = 1, 2, 3, 4
 TICK = "ffffffff81000800"

@@ -6,8 +6,8 @@ from pathlib import Path
 from support import Case
 
 # isort: split
-import linesmodel
-import runs
+from reports import linesmodel
+from reports import runs
 
 
 class Gates(Case):

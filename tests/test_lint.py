@@ -10,10 +10,10 @@ from support import KernelCase, git, put
 from test_cover import GOOD
 
 # isort: split
-import export
-import lint
-import tree
-from ktap import FAILED, PASSED, Result
+from core.ktap import FAILED, PASSED, Result
+from prove import lint
+from send import export
+from source import tree
 
 
 LETTER = GOOD.replace("pipes", "alpha").replace("TOPIC=pipe", "TOPIC=alpha")

@@ -13,10 +13,10 @@ from unittest import mock
 from support import Case, KernelCase, git, put
 
 # isort: split
-import fetch
-import litmus
-import locks
-from ktap import FAILED, PASSED, SKIPPED
+from core import locks
+from core.ktap import FAILED, PASSED, SKIPPED
+from prove import litmus
+from source import fetch
 
 # A herd7 that finds what the test's line 'herd: ' says, and writes down where
 # and how it was called.
@@ -209,9 +209,9 @@ class Verify(KernelCase):
     def test_relative(self):
         """A path relative to where we are is found from where the model is."""
         done = subprocess.run([sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1]); "
-                               "import litmus; from pathlib import Path; "
+                               "from prove import litmus; from pathlib import Path; "
                                "print(litmus.run_tests(Path('linux'), [Path('tests/good.litmus')])[0].verdict)",
-                               str(Path(litmus.__file__).parent)],
+                               str(Path(litmus.__file__).parents[1])],
                               cwd=self.dir, capture_output=True, text=True)
         self.assertEqual(done.stdout, "passed\n", done.stderr)
 

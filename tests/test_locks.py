@@ -8,8 +8,8 @@ from unittest import mock
 from support import Case
 
 # isort: split
-import locks
-from process import Failure
+from core import locks
+from core.process import Failure
 
 
 class Cache(Case):

@@ -10,9 +10,9 @@ from unittest import mock
 from support import Case, put
 
 # isort: split
-import build
-import locks
-import machine
+from core import locks
+from core import machine
+from source import build
 
 CPU = "processor\t: 0\nmodel name\t: A CPU\nflags\t\t: fpu hypervisor avx\n"
 

@@ -14,10 +14,10 @@ from support import GET_MAINTAINER, USER_CONFIG, Case, KernelCase, git, put
 from test_cover import GOOD
 
 # isort: split
-import cover
-import install
-import mail
-import tree
+from core import install
+from send import cover
+from send import mail
+from source import tree
 
 SENDER = "Jane Submitter <jane@example.com>"
 JOSE = "Jos\u00e9 O'M\u00fcller <jose@example.com>"

@@ -6,8 +6,8 @@ import json
 from support import Case, put
 
 # isort: split
-import plugin
 from measure import filemap, lines, pipe
+from measure import plugin
 
 SYMBOLS = """ffffffff81000000 T _stext
 ffffffff81000000 T _text

@@ -4,7 +4,7 @@
 from support import Case
 
 # isort: split
-import measured
+from reports import measured
 
 BLOCK = "<!-- figures: table -->\n  1.4x\n\n<!-- end of figures -->"
 RST = ".. figures: costs\n\n22 %\n\n.. end of figures"

@@ -6,10 +6,10 @@ import os
 from support import Case
 
 # isort: split
-import locks
-import process
-import memo
-from ktap import FAILED, PASSED, SKIPPED, Result
+from core import locks
+from core import memo
+from core import process
+from core.ktap import FAILED, PASSED, SKIPPED, Result
 
 GOOD = [Result("a", PASSED), Result("b", SKIPPED, "no ü here")]
 BAD = [Result("a", PASSED), Result("b", FAILED, "why")]

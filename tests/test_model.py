@@ -7,8 +7,8 @@ from dataclasses import replace
 from support import MERGED, Case, KernelCase, put
 
 # isort: split
-import command
-import model
+from core import command
+from core import model
 
 
 class Tables(KernelCase):

@@ -8,10 +8,10 @@ from unittest import mock
 from support import Case, put
 
 # isort: split
-import models
-import locks
-from ktap import FAILED, PASSED, SKIPPED
-from model import find_base, find_topic, topics
+from core import locks
+from core.ktap import FAILED, PASSED, SKIPPED
+from core.model import find_base, find_topic, topics
+from prove import models
 
 # What a search prints.
 CLEAN = "State-vector 124 byte, depth reached 472, errors: 0\n   185432 states, stored\n"

@@ -7,12 +7,12 @@ from unittest import mock
 from support import BASES, KernelCase, git, put
 
 # isort: split
-import fetch
-import fit
-import locks
-import model
-import ports
-from ktap import FAILED, PASSED
+from core import locks
+from core import model
+from core.ktap import FAILED, PASSED
+from prove import fit
+from source import fetch
+from source import ports
 
 LACKS = '\n[base."v1"]\nlacks = { "%s" = "it has no such file" }\n'
 

@@ -7,7 +7,7 @@ from unittest import mock
 from support import Case
 
 # isort: split
-import process
+from core import process
 
 
 class Output(Case):

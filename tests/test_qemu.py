@@ -9,7 +9,7 @@ from unittest import mock
 from support import Case
 
 # isort: split
-import qemu
+from guests import qemu
 
 
 class CommandLine(Case):

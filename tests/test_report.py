@@ -8,11 +8,11 @@ from unittest import mock
 from support import Case, KernelCase, put
 
 # isort: split
-import bench
-import plot
-import report
-import runs
-from model import Curve, Panel, Row, Topic
+from core.model import Curve, Panel, Row, Topic
+from measure import bench
+from reports import plot
+from reports import report
+from reports import runs
 
 SPREAD = {"deviation": 60, "number": 100, "least": 1}
 

@@ -6,7 +6,7 @@ import random
 from support import Case
 
 # isort: split
-import rounds
+from measure import rounds
 from measure import row
 
 

@@ -7,9 +7,9 @@ from unittest import mock
 from support import Case, KernelCase, git, put
 
 # isort: split
-import runs
-import stats
-import tree
+from reports import runs
+from reports import stats
+from source import tree
 
 
 def row(condition: str, evidence: str = "counter", topic: str = "alpha", **values) -> dict:

@@ -7,7 +7,7 @@ import unittest
 import support  # noqa: F401
 
 # isort: split
-import stats
+from reports import stats
 
 
 class Paired(unittest.TestCase):

@@ -7,9 +7,9 @@ from unittest import mock
 from support import Case
 
 # isort: split
-import process
-import steps
-from ktap import FAILED, PASSED, SKIPPED, Result
+from core import process
+from core import steps
+from core.ktap import FAILED, PASSED, SKIPPED, Result
 
 
 class CarryOut(Case):

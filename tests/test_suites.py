@@ -13,13 +13,14 @@ from unittest import mock
 from support import Case, KernelCase, put
 
 # isort: split
-import runs
-import suites
-import watch
-from ktap import FAILED, PASSED, SKIPPED, Result
-from process import Failure
-from suite import Absent, Had, Program, Suite, Where, built_suite, checkout
-from suite import debian, fsx, jobs, kselftests, ltp, table
+from core.ktap import FAILED, PASSED, SKIPPED, Result
+from core.process import Failure
+from guests import watch
+from prove import suites
+from prove.suite import Absent, Had, Program, Suite, Where, built_suite, checkout
+from reports import suites_table as table
+from prove.suite import debian, fsx, jobs, kselftests, ltp
+from reports import runs
 
 
 class Having(Case):

@@ -9,7 +9,7 @@ from unittest import mock
 from support import Case, put
 
 # isort: split
-import survey
+from measure import survey
 
 SYMBOLS = ("anon_pipe_write", "mutex_lock", "filemap_read")
 

@@ -9,9 +9,9 @@ from unittest import mock
 from support import MERGED, USER_CONFIG, KernelCase, git, put
 
 # isort: split
-import fetch
-import locks
-import tree
+from core import locks
+from source import fetch
+from source import tree
 
 SEVEN = ("fs/pipe.c", "line 7\n", "line seven\n")
 NINE = ("fs/pipe.c", "line 20\n", "line twenty\n")

@@ -10,7 +10,7 @@ from unittest import mock
 from support import SCRIPTS, Case, put
 
 # isort: split
-import watch
+from guests import watch
 
 
 class Directories(Case):
@@ -18,7 +18,7 @@ class Directories(Case):
 
     def test_two_runs(self):
         """A run directory that another process has is left alone."""
-        program = ("import sys; sys.path.insert(0, sys.argv[1]); import watch; "
+        program = ("import sys; sys.path.insert(0, sys.argv[1]); from guests import watch; "
                    "print(watch.run_directory('x'), flush=True); sys.stdin.read()")
         with subprocess.Popen([sys.executable, "-c", program, str(SCRIPTS)], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True) as other:

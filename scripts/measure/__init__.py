@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from build import Kernel
+from source.build import Kernel
 
 
 @dataclass(frozen=True)

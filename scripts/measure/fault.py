@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import counters
-from process import Failure
+from core.process import Failure
+from measure import counters
 
 from measure import Measurement, json_lines, row
 

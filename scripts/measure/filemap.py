@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import counters
-from process import Failure
+from core.process import Failure
+from measure import counters
 
 from measure import Measurement, insns, json_lines, lines, native, row, size_name
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import plugin
-from process import Failure
+from core.process import Failure
+from measure import plugin
 
 from measure import Measurement, json_lines, row
 

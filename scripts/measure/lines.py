@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import plugin
-from process import Failure
+from core.process import Failure
+from measure import plugin
 
 from measure import Measurement, json_lines, row, size_name
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from process import Failure
+from core.process import Failure
 
 from measure import Measurement, row
 

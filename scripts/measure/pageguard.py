@@ -11,8 +11,8 @@ from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
-import counters
-from process import Failure
+from core.process import Failure
+from measure import counters
 
 from measure import Measurement, filemap, insns, row
 

@@ -7,10 +7,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import counters
-import plugin
-from build import Kernel
-from process import Failure
+from core.process import Failure
+from measure import counters
+from measure import plugin
+from source.build import Kernel
 
 from measure import Measurement, insns, json_lines, lines, native, row
 

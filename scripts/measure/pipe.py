@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from statistics import median
 
-import counters
-import jobserver
-from process import Failure
+from core.process import Failure
+from measure import counters
+from measure import jobserver
 
 from measure import Measurement, insns, json_lines, lines, native, row
 from measure.lines import Symbols

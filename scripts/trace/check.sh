@@ -23,7 +23,7 @@ survey()
 	shift 2
 	if ! [ -x "$1" ]; then
 		result ok "survey $topic # SKIP $1 has not been built"
-	elif python3 scripts/survey.py --topic "$topic" --exec "$*" > "survey-$topic.log" 2>&1 &&
+	elif python3 scripts survey --topic "$topic" --exec "$*" > "survey-$topic.log" 2>&1 &&
 	     ! grep -q 'cannot' "survey-$topic.log" && grep -Eq "^$topic: .*$words" "survey-$topic.log"; then
 		result ok "survey $topic"
 	else

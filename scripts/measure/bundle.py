@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Make an archive with which any x86-64 Linux times the series: kernels of the base,
+the series and what they are compared with, as User-Mode Linux, and what runs them.
+
+It takes neither root, KVM, a reboot nor a compiler there.  What comes back is a
+file that `make report ADD=` takes in.
+"""
+
+import hashlib
+import json
+import shutil
+import tarfile
+import tempfile
+from pathlib import Path
+
+from core.command import arguments, run
+from core.install import need
+from core.locks import data_home
+from core.model import ROOT, Base, Topic, chosen_topics, measurable
+from core.process import Failure, output, say, sha256
+from measure.bench import record, revisions, timing
+from reports.laps import BASE
+from source.build import Kernel, host_programs, kernel
+from source.fetch import repository
+from source.tree import code_of
+
+# The archive's own programs, and those modules of scripts/ that ./run takes.
+OWN = ROOT / "scripts/measure/bundle"
+MODULES = ("core/machine", "reports/laps", "reports/stats")
+# The claims that need no kernel, in regress/portable/.
+PORTABLE = ("guard", "numbers", "pages")
+BENCHMARK = "pid/pid_alloc_bench"        # which one job runs
+MOST_BYTES = 80 << 20
+IMAGE = "16M"           # of an ext4 file system, with room for a file of each CPU
+LONG_AGO = 1767225600   # 2026 began: the archive does not say when it was made
+
+# What is timed: by job, its lines as init.c has them; a line that is a row has a name.
+# {cpus} is the number of the guest's CPUs, {half} half of it.
+JOBS = {
+    "pid": (
+        ("alloc_pid() and free_pid()", "bench pid 1 {cpus}"),
+        ("alloc_pid() and free_pid() of 32", "bench pid 32 {cpus}"),
+        ("thread, created and joined", "run /bin/pid_alloc_bench --op thread --procs {cpus} --seconds 0.3 --json"),
+    ),
+    "read": (
+        ("", "ext4"),
+        ("", "files /tmp/file 0"),
+        ("", "files /tmp/ext4/file {cpus}"),
+        ("ext4, 64 B, one page", "bench pread 64 {cpus} /tmp/ext4/file"),
+        ("ext4, 64 B, a file each", "bench pread-own 64 {cpus} /tmp/ext4/file"),
+        ("ext4, 4096 B, one page", "bench pread 4096 {cpus} /tmp/ext4/file"),
+        ("tmpfs, 64 B, one page", "bench pread 64 {cpus} /tmp/file"),
+    ),
+    "pipe": (
+        ("pipe, 64 B, half of the tasks write", "bench pipe 64 {half} {half}"),
+        ("pipe, 64 KiB, half of the tasks write", "bench pipe 65536 {half} {half}"),
+        ("pipe, 64 KiB, the same, bound to CPUs", "bench pipe-bound 65536 {half} {half}"),
+    ),
+}
+JOB_OF = {"pid": "pid", "pageguard": "read", "filemap": "read", "pipe": "pipe"}
+
+README = """hotpaths for {tag}: what patch series do on this machine
+
+    ./run
+
+takes ten minutes and prints a table: throughput with 1, 2, 4, ... CPUs, of each
+kernel in relation to Linux {version}. Send back the JSON file that it writes.
+'./run --help' has --cpus and --minutes; Ctrl-C keeps what was measured. It takes no
+root, and changes nothing. A gigabyte of memory has to be free.
+
+The kernels run natively as User-Mode Linux, with the benchmark within the kernel:
+system calls and page faults are far dearer there than on a machine, and are not what
+is timed. kernels/config is their configuration.
+
+portable/ has the mechanisms without a kernel: './portable/guard', './portable/numbers',
+'./portable/pages', and their sources.
+
+Made from commit {commit} of hotpaths, whose patches/ and scripts/um/ have all that is
+not in Linux {version}. GPL-2.0.
+"""
+
+
+def job_rows(job: str) -> list[dict]:
+    """The rows of @job: "row", its name, and the "line" of the job that it is; "bytes"
+    where these are what is counted."""
+    found = []
+    for line, (name, words) in enumerate(JOBS[job]):
+        if name:
+            counts = words.split()[1].startswith("pipe")
+            found.append({"row": name, "line": line, **({"bytes": int(words.split()[2])} if counts else {})})
+    return found
+
+
+def kernels(base: Base, repo: Path, topics: list[Topic]) -> list[tuple[dict, Kernel]]:
+    """The kernels of @topics for @base, the base first: what the archive says of each,
+    and its image.  A source that several topics compare with is there once."""
+    found: dict[str, tuple[dict, Kernel]] = {}
+    for topic in topics:
+        compared = revisions(repo, base, topic)
+        for side, timed in timing(topic, compared).items():
+            name = {"baseline": BASE, "patched": topic.name, topic.replaces: topic.replaces}.get(
+                side, f"{topic.name}-{side}")
+            image = kernel(timed.repo, timed.base, timed.revision, "um-time", f"{topic.name}-{side}")
+            known = record(side, compared[side], image) | {"timed code": code_of(timed.repo, timed.revision)}
+            own, _ = found.setdefault(name, ({"name": name, "topic": topic.name, **known, "jobs": []}, image))
+            if own["timed code"] != known["timed code"]:
+                raise Failure(f"two kernels would be called {name}: give one of the variants another name")
+            own["jobs"] = sorted({*own["jobs"], JOB_OF[topic.name]})
+    return sorted(found.values(), key=lambda one: one[0]["name"] != BASE)
+
+
+def guest_root(root: Path, jobs: list[str], programs: Path) -> None:
+    """Make @root what guests have as their root, which they only read."""
+    for name in ("bin", "dev", "jobs", "proc", "tmp"):
+        (root / name).mkdir(parents=True)
+    output("gcc", "-O2", "-Wall", "-static", "-o", root / "init", OWN / "init.c")
+    shutil.copy(programs / BENCHMARK, root / "bin")
+    for job in jobs:
+        (root / "jobs" / job).write_text("".join(f"{words}\n" for _, words in JOBS[job]))
+    output("/usr/sbin/mke2fs", "-q", "-F", "-t", "ext4", "-U", "00000000-0000-0000-0000-000000000001",
+           root / "ext4.img", IMAGE, env={"E2FSPROGS_FAKE_TIME": str(LONG_AGO)})
+
+
+def write_contents(top: Path, base: Base, chosen: list[tuple[dict, Kernel]], programs: Path) -> None:
+    """Write all that the archive has into the directory @top."""
+    jobs = sorted({job for known, _ in chosen for job in known["jobs"]})
+    guest_root(top / "root", jobs, programs)
+    (top / "kernels").mkdir()
+    shutil.copy(chosen[0][1].path / "config", top / "kernels")
+    for known, image in chosen:
+        known["file"] = f"kernels/{known['name']}"
+        output("strip", "-o", top / known["file"], image.image)
+    shutil.copy(OWN / "run.py", top / "run")
+    (top / "run").chmod(0o755)
+    for name in MODULES:
+        to = top / "lib" / f"{name}.py"
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "scripts" / f"{name}.py", to)
+    (top / "portable").mkdir()
+    for name in PORTABLE:
+        shutil.copy(programs / "portable" / name, top / "portable")
+        shutil.copy(ROOT / "regress" / "portable" / f"{name}.c", top / "portable")
+    shutil.copy(ROOT / "regress" / "portable" / "portable.h", top / "portable")
+    files = sorted(path for path in top.rglob("*") if path.is_file())
+    identity = hashlib.sha256("".join(f"{path.relative_to(top)} {sha256(path)}\n" for path in files).encode())
+    (top / "bundle.json").write_text(json.dumps(
+        {"bundle": identity.hexdigest()[:12], "base": base.name, "tag": base.tag,
+         "jobs": {job: job_rows(job) for job in jobs}, "kernels": [known for known, _ in chosen]}, indent=1) + "\n")
+
+
+def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """@member without what differs from machine to machine."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = "root"
+    member.mtime = LONG_AGO
+    member.mode = 0o755 if member.mode & 0o100 else 0o644
+    return member
+
+
+def pack(top: Path, archive: Path) -> None:
+    """Pack the directory @top into @archive, all or nothing; Failure where it is too
+    large to be passed around."""
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    partial = archive.with_name(archive.name + ".part")
+    try:
+        # The window has all kernels, which are much the same.
+        with tarfile.open(partial, "w:xz", preset=9) as out:
+            out.add(top, top.name, filter=anonymous)
+        if partial.stat().st_size > MOST_BYTES:
+            raise Failure(f"the archive has {partial.stat().st_size >> 20} MB, and {MOST_BYTES >> 20} are the limit: "
+                          "name fewer topics with TOPIC=")
+        partial.rename(archive)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def main() -> None:
+    parser = arguments(__doc__, topics="some")
+    parser.add_argument("--out", type=Path, help="the directory of the archive (default: beside packages of make deb)")
+    args = parser.parse_args()
+    base = args.base
+    topics = [topic for topic in measurable(chosen_topics(args.topic, base)) if topic.name in JOB_OF]
+    if not base.uml or not topics:
+        raise Failure(f"nothing is timed of these on {base.name}: name some of {', '.join(JOB_OF)} with TOPIC=")
+    need("source", "build", "guest")
+    chosen = kernels(base, repository(base, args.kdir), topics)
+    programs = host_programs([BENCHMARK, *(f"portable/{name}" for name in PORTABLE)])
+    archive = (args.out or data_home() / "bundle") / f"hotpaths-{base.name}.tar.xz"
+    with tempfile.TemporaryDirectory() as scratch:
+        top = Path(scratch) / f"hotpaths-{base.name}"
+        top.mkdir()
+        write_contents(top, base, chosen, programs)
+        (top / "README").write_text(README.format(
+            tag=base.tag, version=base.version, commit=output("git", "-C", ROOT, "rev-parse", "HEAD")))
+        say(f"bundle: packing {len(chosen)} kernels: {', '.join(one['name'] for one, _ in chosen)}")
+        pack(top, archive)
+    say(f"bundle: {archive}, {archive.stat().st_size / 1e6:.1f} MB: 'tar xf' it anywhere, and './run' there")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The figures in our texts: README, Documentation and cover letters have blocks
+between markers that are written here, from the runs of results/ and what the
+series.toml of a topic says of them:
+
+  [[row]]   the rows of its table: id, metric, condition, label, cost
+  [text]    sentences with figures in them, by name: {id.baseline}, {id.patched} or
+            another kernel's column, {id.change}, {id.ratio}, {id.times}
+
+A block is called 'table', 'costs', or by the name of a text, which outside of a
+cover letter has its topic before it: 'pid.symptom'.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+from core.model import ROOT, Base, Row, Topic, measurable, replaced, with_series
+from core.process import Failure
+from reports import stats
+from reports.stats import WORSE, interval, number
+
+from reports.runs import AGAIN, Figures, change, row_verdict, topic_figures
+
+# The markers, in Markdown and letters, and in reStructuredText.
+BLOCK = re.compile(r"^(?P<begin>(?P<kind><!--|\.\.) figures: (?P<name>[\w.]+)(?: -->)?\n)"
+                   r"(?P<content>(?:(?!(?:<!--|\.\.) ).*\n)*?)(?P<end>(?P=kind) end of figures(?: -->)?)$", re.M)
+MARKER = re.compile(r"^(?:<!--|\.\.) (?:figures: .*|end of figures.*)\n?", re.M)
+WIDTH = 72
+# What a block begins with that has no figures of the series as it is.
+NONE = "No figures: "
+HEADS = ("series", "you see", "what goes away", "gain", "you pay", "kernel code")
+
+
+def percent(moved: float) -> str:
+    return f"{100 * moved:+.1f} %" if round(1000 * moved) else "0 %"
+
+
+def moved(row: dict) -> str:
+    """What became of @row with the series: the ratio with its interval where there
+    is one, else the change."""
+    if "statistics" in row:
+        return interval(row["statistics"])
+    found = change(row)
+    if found is not None:
+        return percent(found)
+    return "" if len({"baseline", "patched"} & row["values"].keys()) < 2 else (
+        "n/a" if row["values"]["patched"] else "0 %")
+
+
+def mean(row: dict, side: str) -> str:
+    """The value of @side in @row, '' where there is none; a mean that has a spread
+    with twice its standard error."""
+    if side not in row["values"]:
+        return ""
+    spread = row.get("spreads", {}).get(side)
+    error = 2 * spread["deviation"] / spread["number"] ** 0.5 if spread else 0
+    return number(row["values"][side]) + (f" ± {number(error)}" if error >= row["values"][side] / 1000 > 0 else "")
+
+
+def find(topic: Topic, wanted: Row, rows: list[dict]) -> dict:
+    """The one of @rows that @wanted of @topic is about; Failure where there is none."""
+    for row in rows:
+        if (row["metric"], row["condition"]) == (wanted.metric, wanted.condition):
+            return row
+    raise Failure(f"no run has the row '{wanted.metric}', '{wanted.condition}' of {topic.name}: correct "
+                  f"patches/{topic.name}/series.toml, or run 'make bench TOPIC={topic.name}'")
+
+
+def letter_table(topic: Topic, own: Figures, base: str) -> str:
+    """The rows of @topic as a cover letter shows them: the price is marked.  @base is
+    the release's version."""
+    lines = []
+    found = [(wanted, find(topic, wanted, own.rows)) for wanted in topic.row]
+    cells = [(("* " if wanted.cost else "") + wanted.label,
+              *(number(row["values"][side]) if side in row["values"] else "" for side in ("baseline", "patched")),
+              moved(row)) for wanted, row in found]
+    widths = [max(len(line[column]) for line in [*cells, ("", base, "series", "")]) for column in range(4)]
+    for line in [("", base, "series", ""), *cells]:
+        lines.append(f"  {line[0]:{widths[0]}} {line[1]:>{widths[1]}} {line[2]:>{widths[2]}}  {line[3]}".rstrip())
+    noise = [row["statistics"]["sides"][AGAIN] for _, row in found
+             if AGAIN in row.get("statistics", {}).get("sides", {})]
+    lines += ["", "  * the price"]
+    if noise:
+        rounds = min(one["rounds"] for one in noise)
+        lines += textwrap.wrap(f"Ratios are series / {base} under User-Mode Linux on two CPUs, with 95 % intervals, of "
+                               f"{rounds} boots of each kernel or more; {base} against itself: "
+                               f"{min(one['ratio'] for one in noise):.2f} to "
+                               f"{max(one['ratio'] for one in noise):.2f}.", WIDTH, initial_indent="  ",
+                               subsequent_indent="  ")
+    return "\n".join(lines)
+
+
+def values_of(row: dict) -> SimpleNamespace:
+    """What a template may say of @row."""
+    found = change(row)
+    ratio = row["statistics"]["ratio"] if "statistics" in row else (
+        row["values"]["patched"] / row["values"]["baseline"] if row["values"].get("baseline") else 0)
+    return SimpleNamespace(**{side: number(value) for side, value in row["values"].items()},
+                           change="" if found is None else percent(found), ratio=f"{ratio:.2f}",
+                           times=f"{ratio:.1f} times", interval=moved(row))
+
+
+def sentence(topic: Topic, name: str, own: Figures) -> str:
+    if name not in topic.text:
+        raise Failure(f"patches/{topic.name}/series.toml has no text '{name}': add it below [text]")
+    known = {wanted.id: values_of(find(topic, wanted, own.rows)) for wanted in topic.row}
+    try:
+        return " ".join(topic.text[name].format(**known).split())
+    except (KeyError, AttributeError) as err:
+        raise Failure(f"the text '{name}' of patches/{topic.name}/series.toml names {err}: it is no row there, or no "
+                      "column of it") from err
+
+
+def missing_rows(topic: Topic, own: Figures) -> list[str]:
+    """The rows of @topic that no run of the series as it is has, by their labels."""
+    known = {(row["metric"], row["condition"]) for row in own.rows}
+    return [wanted.label for wanted in topic.row if (wanted.metric, wanted.condition) not in known]
+
+
+def gap(topic: Topic, own: Figures) -> str:
+    """What stands where figures of @topic are not of the series as it is, or not all
+    there; nothing where they are."""
+    again = f"Run 'make bench TOPIC={topic.name}'."
+    if not own.fresh:
+        return f"{NONE}those of {topic.name} are of an earlier state. {again}"
+    left = missing_rows(topic, own)
+    return f"{NONE}of {topic.name}, {len(left)} rows are not measured, '{left[0]}' first. {again}" if left else ""
+
+
+def kernel_lines(topic: Topic, base: Base) -> str:
+    """How many lines of kernel code the series of @topic adds and removes: without
+    tests, tools and documentation."""
+    added = removed = 0
+    for patch in topic.patches(base):
+        path = ""
+        for line in patch.read_text(errors="replace").splitlines():
+            if line.startswith("diff --git "):
+                path = line.rpartition(" b/")[2]
+            elif path.endswith((".c", ".h", ".S")) and not path.startswith(("tools/", "Documentation/", "samples/")):
+                added += line.startswith("+") and not line.startswith("+++ ")
+                removed += line.startswith("-") and not line.startswith("--- ")
+    return f"+{added} -{removed}"
+
+
+def marked(topic: Topic, own: Figures, which) -> str:
+    """'label: base → series, ratio' of the first row of @topic for which @which of
+    its Row and its figures holds, or nothing."""
+    for wanted in topic.row:
+        row = find(topic, wanted, own.rows)
+        if which(wanted, row):
+            if "statistics" in row:
+                return f"{wanted.label}: {moved(row)}"
+            sides = " → ".join(number(row["values"].get(side, 0)) for side in ("baseline", "patched"))
+            return f"{wanted.label}: {sides}" + (f" ({moved(row)})" if row["values"].get("patched") else "")
+    return ""
+
+
+def wrong_price(topic: Topic, own: Figures) -> str:
+    """Why the row that @topic names as its price is none, or nothing: with the series
+    it did not get worse, or the base against itself is not the same in it."""
+    for wanted in topic.row:
+        row = find(topic, wanted, own.rows)
+        if not wanted.cost:
+            continue
+        noise = row.get("statistics", {}).get("sides", {}).get(AGAIN)
+        if row_verdict(row) != WORSE:
+            return f"'{wanted.label}' of {topic.name} did not get worse: name another row as its price in series.toml"
+        if noise and stats.interval_verdict(noise["interval"], True) != stats.CANNOT_TELL:
+            return (f"'{wanted.label}' of {topic.name} differs between two boots of the base: take its time again, or "
+                    "name another row as its price in series.toml")
+    return ""
+
+
+def readme_table(base: Base, known: dict[str, tuple[Topic, Figures]]) -> str:
+    """The one table of the series that go in together."""
+    apart = {topic.name for topic in replaced(base)}
+    lines = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
+    for name, (topic, own) in known.items():
+        if name in apart:
+            continue
+        link = f"[{name}](patches/{name}/{base.name}/0000-cover-letter.patch)"
+        if topic.row and not gap(topic, own):
+            first = marked(topic, own, lambda wanted, row: not wanted.cost)
+            gain = marked(topic, own, lambda wanted, row: not wanted.cost and (
+                "statistics" in row or wanted.id == "gain"))
+            words = [first, gain or "not timed", marked(topic, own, lambda wanted, row: wanted.cost)]
+        else:
+            words = [("not all measured" if own.fresh else "figures of an earlier state") if own.rows else
+                     "not measured yet", "", ""]
+        lines.append("| " + " | ".join([link, topic.see, *words, kernel_lines(topic, base)]) + " |")
+    return "\n".join(lines)
+
+
+def costs(known: dict[str, tuple[Topic, Figures]]) -> str:
+    lines = []
+    for name, (topic, own) in known.items():
+        lines.append(f"{name}: " + (marked(topic, own, lambda wanted, row: wanted.cost)
+                                    if topic.row and not gap(topic, own) else "no figures of the series as it is"))
+    return "\n".join(lines)
+
+
+def block(name: str, base: Base, known: dict[str, tuple[Topic, Figures]], letter: str) -> str:
+    """What the block @name has; @letter: the topic in whose cover letter it
+    stands, or nothing."""
+    if not letter and name in ("table", "costs"):
+        return readme_table(base, known) if name == "table" else costs(known)
+    owner, _, which = (letter, "", name) if letter else name.partition(".")
+    if owner not in known:
+        raise Failure(f"a block is called '{name}', and there is no such topic: {', '.join(known)}")
+    topic, own = known[owner]
+    without = gap(topic, own)
+    if without:
+        return textwrap.fill(without, WIDTH)
+    if which == "table":
+        return letter_table(topic, own, base.version)
+    return textwrap.fill(sentence(topic, which, own), WIDTH)
+
+
+def fill(text: str, base: Base, known: dict[str, tuple[Topic, Figures]], letter: str = "") -> str:
+    """@text with its blocks as they are to be; @letter: the topic whose cover
+    letter it is, or nothing."""
+    def written(match: re.Match) -> str:
+        content = block(match["name"], base, known, letter)
+        if match["kind"] == "..":
+            # A comment of reStructuredText ends with an empty line.
+            plain = match["name"] in ("table", "costs") or match["name"].endswith(".table")
+            content = f"\n::\n\n{textwrap.indent(content, '  ')}\n" if plain else f"\n{content}\n"
+        return f"{match['begin']}{content}\n{match['end']}"
+
+    return BLOCK.sub(written, text)
+
+
+def without_markers(text: str) -> str:
+    """@text as a reader of mails gets it: the blocks without their markers."""
+    return MARKER.sub("", text)
+
+
+def load(base: Base, repo: Path, only: Topic | None = None) -> dict[str, tuple[Topic, Figures]]:
+    """Each topic that has a series for @base, or @only, and what the runs say of it."""
+    return {topic.name: (topic, topic_figures(base, repo, topic)) for topic in measurable(with_series(base))
+            if only is None or topic.name == only.name}
+
+
+def texts(base: Base) -> Iterator[tuple[Path, str]]:
+    """The files that may have blocks, with the topic whose cover letter each is, or
+    nothing: for the reference base our pages, too."""
+    if base.reference:
+        for path in [ROOT / "README.md", *sorted((ROOT / "Documentation").glob("*.rst"))]:
+            yield path, ""
+    for topic in measurable(with_series(base)):
+        yield topic.cover(base), topic.name
+
+
+def out_of_date(base: Base, known: dict[str, tuple[Topic, Figures]]) -> list[tuple[Path, str]]:
+    """The files whose blocks are not as they are to be, with their text as it is to
+    be."""
+    found = []
+    for path, letter in texts(base):
+        text = path.read_text()
+        filled = fill(text, base, known, letter)
+        if filled != text:
+            found.append((path, filled))
+    return found

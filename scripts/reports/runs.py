@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The runs of results/: each is a directory results/<base>/<date> that is written
+once.  It has
+
+  environment.json  what the figures of each topic were taken on and with
+  summary.json      the rows: counts of each kernel, medians of what was timed
+  boots.json        of what was timed, the values of every boot, by round
+  suites.json       what other people's suites did, of a run of these
+
+What counts for a topic is found by reading all of them: a count is of the newest
+run of the series as it is, and a time of all such runs on the same machine.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from core.locks import write_json
+from core.model import ROOT, Base, Topic, chosen_topics
+from core.process import Failure, output
+from reports import stats
+from reports.stats import AGAIN
+from source.tree import apply, code_of
+
+# What a row of summary.json has to have, and the kinds of evidence.
+KEYS = ("topic", "metric", "unit", "condition", "evidence", "values")
+EVIDENCE = {
+    "counter": "Counters",
+    "icount": "Instructions",
+    "lines": "Shared cache lines",
+    "timed-uml": "Time under User-Mode Linux",
+}
+TIMED = "timed-uml"
+# What the condition of a row ends with that is another count of the base alone.
+COUNTED_AGAIN = ", again"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What the runs say of a topic: its @rows, the directories @runs that they
+    are of, the newest last, and whether these are of the series as it is."""
+
+    rows: list[dict]
+    runs: list[Path]
+    fresh: bool
+
+
+def read_json(path: Path) -> object:
+    """What the file @path of a run has; Failure where it cannot be read."""
+    try:
+        return json.loads(path.read_text())
+    except ValueError as err:
+        raise Failure(f"cannot read {path} ({err}): take it from git again") from err
+
+
+def read_summary(path: Path) -> list[dict]:
+    """The rows of the summary.json at @path; Failure for what is no row."""
+    rows = read_json(path)
+    if not isinstance(rows, list):
+        raise Failure(f"{path} is no list of rows: take it from git again")
+    for number, row in enumerate(rows, 1):
+        missing = [key for key in KEYS if key not in row] if isinstance(row, dict) else KEYS
+        if missing:
+            raise Failure(f"{path}, row {number}, has no '{missing[0]}': take it from git again")
+        if row["evidence"] not in EVIDENCE:
+            raise Failure(f"{path}, row {number}, has the evidence '{row['evidence']}': there are "
+                          f"{', '.join(EVIDENCE)}")
+        if not isinstance(row["values"], dict):
+            raise Failure(f"{path}, row {number}, has no values of kernels: take it from git again")
+    return rows
+
+
+def key_of(row: dict) -> tuple[str, str, str]:
+    return row["evidence"], row["metric"], row["condition"]
+
+
+def more_is_better(unit: str) -> bool:
+    """Whether a larger value in @unit is a gain: a rate, or what gets through,
+    but not a time or a count for each operation."""
+    return unit.endswith("/s") or unit in ("per s", "done") or unit.startswith("of ")
+
+
+def change(row: dict) -> float | None:
+    """The change of @row from the baseline to the series as a part of the
+    baseline, or None where one of them is not there or is nothing."""
+    before, after = row["values"].get("baseline"), row["values"].get("patched")
+    if before is None or after is None or not before:
+        return None
+    return after / before - 1
+
+
+def row_verdict(row: dict) -> str:
+    """What @row says of the series: stats.BETTER, WORSE or CANNOT_TELL.  Of a
+    time by the interval of its ratio; of a mean that has a spread, by twice the
+    standard error of the difference; where the base was counted again, by twice
+    what that differs; of an exact count, by its value."""
+    if "statistics" in row:
+        return stats.interval_verdict(row["statistics"]["interval"], more_is_better(row["unit"]))
+    before, after = row["values"].get("baseline"), row["values"].get("patched")
+    if before is None or after is None or before == after:
+        return stats.CANNOT_TELL
+    spreads = [row.get("spreads", {}).get(side) for side in ("baseline", "patched")]
+    error = 2 * sum(one["deviation"] ** 2 / one["number"] for one in spreads if one) ** 0.5
+    if "again" in row:
+        error = max(error, 2 * abs(row["again"] - before))
+    if abs(after - before) <= error:
+        return stats.CANNOT_TELL
+    return stats.BETTER if (after > before) == more_is_better(row["unit"]) else stats.WORSE
+
+
+def all_runs(base: Base) -> list[Path]:
+    """The runs of @base, the newest last."""
+    def age(path: Path) -> tuple[str, int]:
+        date, _, number = path.name.partition(".")
+        return date, int(number or 1)
+
+    return sorted((path for path in (ROOT / "results" / base.name).glob("*")
+                   if path.is_dir() and re.fullmatch(r"\d{4}-\d\d-\d\d(\.\d+)?", path.name)), key=age)
+
+
+def new_directory(base: Base) -> Path:
+    """A directory for a run of today, which is not there yet."""
+    day = ROOT / "results" / base.name / time.strftime("%Y-%m-%d")
+    number, path = 1, day
+    while path.exists():
+        number += 1
+        path = day.with_name(f"{day.name}.{number}")
+    return path
+
+
+def write_run(out: Path, files: dict[str, object]) -> None:
+    """Write a run into the directory @out, all or nothing; @files: name to what
+    it has.  Failure where @out is there: a run is never changed."""
+    if out.exists():
+        raise Failure(f"{out} is there, and a run is written once: give another directory with OUT=")
+    partial = out.with_name(out.name + ".part")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    for name, content in files.items():
+        if name == "boots.json":
+            (partial / name).write_text(compact(content))
+        else:
+            write_json(partial / name, content)
+    partial.rename(out)
+
+
+def compact(boots: dict[str, dict]) -> str:
+    """The boots.json of @boots, topic to its "cells", which name what was timed,
+    and its "rounds", which have the values of each kernel in that order: a line
+    for each of them."""
+    topics = []
+    for topic, found in boots.items():
+        lists = ",\n".join(f"  {json.dumps(name)}: [\n" + ",\n".join(f"   {json.dumps(one)}" for one in found[name])
+                           + "\n  ]" for name in ("cells", "rounds"))
+        topics.append(f" {json.dumps(topic)}: {{\n{lists}\n }}")
+    return "{\n" + ",\n".join(topics) + "\n}\n"
+
+
+def codes(environment: dict, side: str, timed: bool = False) -> set[str]:
+    """The code_of() the kernels of @side in a topic's @environment; @timed: of
+    the timed kernels, with the benchmark in them."""
+    if timed:
+        return {kernel["timed code"] for kernel in environment["kernels"]
+                if kernel["side"] == side and "timed code" in kernel}
+    return {kernel["code"] for kernel in environment["kernels"] if kernel["side"] == side}
+
+
+def by_key(boots: dict) -> list[dict]:
+    """The rounds of @boots, as boots.json has them of a topic: the values of each
+    kernel by key_of() its rows."""
+    keys = [key_of(cell) for cell in boots["cells"]]
+    return [{side: dict(zip(keys, values, strict=True)) for side, values in one.items()} for one in boots["rounds"]]
+
+
+def boots_of(path: Path, topic: Topic) -> list[dict]:
+    """The rounds of the run @path in which @topic was timed, by_key()."""
+    file = path / "boots.json"
+    found = read_json(file).get(topic.name) if file.exists() else None
+    return by_key(found) if found else []
+
+
+def statistics(rounds: list[dict], key: tuple) -> dict | None:
+    """What @rounds, by_key(), say of the row that @key names: the
+    ratio of the series to the base, with its interval, and as "sides" the ratio of
+    every other kernel; AGAIN is the base itself.  None where it has no boots."""
+    sides = dict.fromkeys(side for one in rounds for side in one if side != "baseline")
+    found = {side: stats.paired(values) | {"rounds": len(values)} for side in sides
+             if (values := stats.ratios(rounds, side, key))}
+    if "patched" not in found:
+        return None
+    return found.pop("patched") | {"sides": found}
+
+
+def medians(rounds: list[dict], key: tuple) -> dict[str, float]:
+    """The medians over boots of each kernel of what @key names, but of AGAIN."""
+    values: dict[str, list[float]] = {}
+    for one in rounds:
+        for side, cells in one.items():
+            if side != AGAIN and key in cells:
+                values.setdefault(side, []).append(cells[key])
+    return {side: median(found) for side, found in values.items()}
+
+
+def topic_figures(base: Base, repo: Path, topic: Topic) -> Figures:
+    """What the runs of @base say of @topic: the series as it is in @repo, or
+    where no run is of that, what the newest run has."""
+    with_topic = []
+    for path in all_runs(base):
+        file = path / "environment.json"
+        known = read_json(file).get(topic.name) if file.exists() else None
+        if known:
+            with_topic.append((path, known))
+    if not with_topic:
+        return Figures([], [], False)
+    code = code_of(repo, apply(repo, base, [topic]))
+    current = [(path, known) for path, known in with_topic if code in codes(known, "patched")]
+    used = current or with_topic[-1:]
+    # A run may have counts alone.
+    newest = next((known for path, known in reversed(used) if boots_of(path, topic)), used[-1][1])
+    rows, rounds = {}, []
+    for path, known in used:
+        rows |= {key_of(row): row for row in read_summary(path / "summary.json") if row["topic"] == topic.name}
+        # Kernels that differ in anything, or another machine, do not go into one mean.
+        same = {side for side in {kernel["side"] for kernel in known["kernels"]}
+                if codes(known, side, timed=True) == codes(newest, side, timed=True)}
+        if known["host CPU"] == newest["host CPU"] and {"baseline", "patched"} <= same:
+            rounds += [{side: values for side, values in one.items() if side in same or side == AGAIN}
+                       for one in boots_of(path, topic)]
+    for key, row in rows.items():
+        found = statistics(rounds, key) if key[0] == TIMED else None
+        if found:
+            rows[key] = row | {"values": medians(rounds, key), "statistics": found}
+        repeated = rows.get((*key[:2], key[2] + COUNTED_AGAIN))
+        if repeated:
+            rows[key] = row | {"again": repeated["values"]["baseline"]}
+    return Figures(list(rows.values()), [path for path, _ in used], bool(current))
+
+
+def newest_suites(base: Base) -> Path | None:
+    """The newest run of @base in which suites are, or None."""
+    found = [path for path in all_runs(base) if (path / "suites.json").exists()]
+    return found[-1] if found else None
+
+
+def fresh_suites(base: Base, repo: Path, run: Path) -> bool:
+    """Whether suites ran on all series for @base as they are, and @run has that."""
+    kernels = read_json(run / "suites.json")["environment"]["kernels"]
+    return code_of(repo, apply(repo, base, chosen_topics(None, base))) in {
+        kernel["code"] for kernel in kernels if kernel["side"] == "patched"}
+
+
+def write_report(base: Base, kdir: str | None) -> None:
+    """Write the report of @base, and the blocks of figures in our texts; @kdir: the
+    user's kernel tree, or nothing.  A program of its own, as it runs where matplotlib
+    is."""
+    output(sys.executable, ROOT / "scripts", "report", "--base", base.name, *(["--kdir", kdir] if kdir else []))

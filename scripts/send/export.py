@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Write patches/<topic>/<base>/ and the mirrors from a topic's git tree.
+
+This is the only thing that writes there.  The cover letter's text is kept from the
+committed one (or a skeleton is made); its shortlog and diffstat are made anew, and so
+are the blocks of figures in our texts; figures of an earlier state go.  The mirrors are
+the files of the reference base that the series change or add, with all series applied,
+so that they can be read without a kernel tree."""
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from core.command import arguments, run
+from core.install import need
+from core.model import ROOT, Base, Topic, chosen_topics, need_series, reference
+from core.process import GIT_IDENTITY, Failure, output, say
+from reports import figures
+from source import ports
+from source.fetch import repository
+from source.tree import apply, below, edit_tree
+
+# What the series change or add below the former, and what they add below the
+# latter, is mirrored.
+CHANGED = ("fs/", "mm/", "kernel/", "lib/", "include/")
+ADDED = ("tools/testing/selftests/", "Documentation/", "tools/memory-model/litmus-tests/")
+# Pages below these that are ours, and no mirrors.
+OWN = re.compile(r"Documentation/[^/]+")
+FORMAT = ("--full-index", "--zero-commit", "--no-signature", "--no-base", "--no-thread", "--suffix=.patch",
+          "--subject-prefix=PATCH")
+# How a series differs from fixes, which are mails of their own.
+SERIES, FIXES = ("--numbered", "--cover-letter"), ("--no-numbered", "--no-cover-letter")
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+SKELETON = "*** SUBJECT HERE ***", "*** BLURB HERE ***"
+
+
+def subject_of(patch: Path) -> str:
+    """The subject of @patch without what is in brackets; '' where it has none."""
+    found = re.search(r"^Subject: \[[^]]*\] (.*(?:\n .*)*)", patch.read_text().partition("\n\n")[0], re.M)
+    return " ".join(found[1].split()) if found else ""
+
+
+def blurb(cover: Path) -> tuple[str, str]:
+    """Subject and text of a committed cover letter, or git's placeholders."""
+    if not cover.exists():
+        return SKELETON
+    body = cover.read_text().partition("\n\n")[2]
+    # The shortlog begins with 'name (count):'.
+    text = re.split(r"^\S.* \(\d+\):\n", body, maxsplit=1, flags=re.M)[0]
+    return subject_of(cover) or SKELETON[0], text.strip("\n")
+
+
+def render(tree: Path, start: str, head: str, cover: Path | None) -> dict[str, str]:
+    """The series start..head of the git @tree as files: name to content, the
+    cover letter's text taken from @cover; without one, they are fixes."""
+    with tempfile.TemporaryDirectory() as scratch:
+        output("git", "-C", tree, "-c", "diff.algorithm=histogram", "format-patch", "-q", *FORMAT,
+               *(SERIES if cover else FIXES), "-o", scratch,
+               f"{start}..{head}", env=GIT_IDENTITY)
+        files = {path.name: path.read_bytes().decode() for path in sorted(Path(scratch).iterdir())}
+    if not cover:
+        return files
+    subject, text = blurb(cover)
+    letter = files["0000-cover-letter.patch"]
+    letter = letter.replace(SKELETON[0], subject, 1).replace(SKELETON[1], text, 1)
+    # The date would change with every export.
+    files["0000-cover-letter.patch"] = re.sub(r"^Date: .*\n", "", letter, count=1, flags=re.M)
+    return files
+
+
+def mirrors(repo: Path, start: str, head: str) -> dict[str, str]:
+    """The mirrored files of start..head in the git repository or tree @repo:
+    path in the kernel (and here) to the mode and blob id, as 'mode blob'."""
+    found = {}
+    for line in output("git", "-C", repo, "diff", "--raw", "--full-index", "--no-renames", "--diff-filter=AM",
+                       start, head).splitlines():
+        meta, path = line.split("\t", 1)
+        words = meta.split()
+        if path.startswith(CHANGED) or (path.startswith(ADDED) and words[4] == "A"):
+            found[path] = f"{words[1]} {words[3]}"
+    return found
+
+
+def content_of(tree: Path, blob: str) -> bytes:
+    return subprocess.run(["git", "-C", str(tree), "cat-file", "blob", blob], check=True,
+                          capture_output=True).stdout
+
+
+def surplus(wanted: dict[str, str]) -> list[str]:
+    """The files of the checkout, below the mirrored directories, that are no
+    mirrors of @wanted."""
+    found = [str(path.relative_to(ROOT)) for top in (*CHANGED, *ADDED) for path in sorted((ROOT / top).rglob("*"))
+             if path.is_file()]
+    return [path for path in found if path not in wanted and not OWN.fullmatch(path)]
+
+
+def stale(repo: Path, wanted: dict[str, str]) -> list[str]:
+    """The paths of @wanted, as mirrors() has them of @repo, whose mirror is
+    missing or differs, and the paths of surplus files."""
+    found = []
+    for path, entry in wanted.items():
+        mode, blob = entry.split()
+        target = ROOT / path
+        if (not target.exists() or target.read_bytes() != content_of(repo, blob)
+                or bool(target.stat().st_mode & 0o100) != (mode == "100755")):
+            found.append(path)
+    return found + surplus(wanted)
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Let the directories @one and @other take each other's place, in one step."""
+    if ctypes.CDLL(None, use_errno=True).renameat2(AT_FDCWD, bytes(one), AT_FDCWD, bytes(other), RENAME_EXCHANGE):
+        raise Failure(f"cannot exchange {one} and {other} ({os.strerror(ctypes.get_errno())}): have the checkout on "
+                      "a local file system")
+
+
+def write_patches(tree: Path, topic: Topic, base: Base, start: str, head: str) -> None:
+    """Replace the patches of @topic for @base by start..head of the git @tree."""
+    directory = ROOT / "patches" / topic.name / base.name
+    files = render(tree, start, head, topic.cover(base))
+    if not base.reference and topic.patches(reference()):
+        files[ports.NAME] = ports.record(topic)
+    # Half a series does not apply, and the next export would take none at all
+    # for an empty one: make all of it, then let it take the other's place.
+    fresh = directory.with_name(f"{base.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    for name, content in files.items():
+        (fresh / name).write_bytes(content.encode())
+    directory.mkdir(exist_ok=True)
+    exchange(fresh, directory)
+    shutil.rmtree(fresh)
+    say(f"export: {len(topic.patches(base))} patches to {directory}")
+
+
+def write_mirrors(repo: Path, base: Base) -> None:
+    """Write the mirrors of all series for @base, the reference base, and remove
+    what is none of them.  Raises Failure where the series do not apply one on
+    the other."""
+    wanted = mirrors(repo, base.tag, apply(repo, base, chosen_topics(None, base)))
+    for path in surplus(wanted):
+        (ROOT / path).unlink()
+    for path, entry in wanted.items():
+        mode, blob = entry.split()
+        target = ROOT / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content_of(repo, blob))
+        target.chmod(0o755 if mode == "100755" else 0o644)
+    say(f"export: {len(wanted)} mirrored files")
+
+
+def main() -> None:
+    args = arguments(__doc__, topics="one").parse_args()
+    base, topic = args.base, need_series(args.topic, args.base, new=True)
+    need("source")
+    repo = repository(base, args.kdir)
+    tree = edit_tree(repo, base, topic)
+    if output("git", "-C", tree, "status", "--porcelain", "--untracked-files=no"):
+        raise Failure(f"{tree} has changes that are not committed: commit them to the patch they belong to "
+                      "(git commit --fixup, git rebase -i --autosquash), then export")
+    if output("git", "-C", tree, "symbolic-ref", "-q", "--short", "HEAD", check=False) != topic.name:
+        raise Failure(f"{tree} is not on its branch {topic.name}: end the rebase (git rebase --continue), then export")
+    head = output("git", "-C", tree, "rev-parse", "HEAD")
+    start = below(repo, base, topic)
+    if head == start:
+        raise Failure(f"{tree} has no commits of its own on {base.tag}: there is nothing to export")
+    write_patches(tree, topic, base, start, head)
+    output("git", "-C", tree, "update-ref", f"refs/hotpaths/synced/{topic.name}", head)
+    if base.reference:
+        write_mirrors(repo, base)
+    for path, text in figures.out_of_date(base, figures.load(base, repo)):
+        path.write_text(text)
+        say(f"export: figures in {path}")
+
+
+if __name__ == "__main__":
+    run(main)

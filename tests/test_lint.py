@@ -138,11 +138,11 @@ class Checkpatch(KernelCase):
     LABEL = SPACING.format("_ASM_EXTABLE_UA(1b, %l[fault])")
     TOTAL = "total: 0 errors, 0 warnings, 6 checks, 75 lines checked"
 
-    def left(self, *reports: str) -> str:
-        """What checkpatch() makes of @reports."""
+    def left(self, *reports: str, message: str = "") -> str:
+        """What checkpatch() makes of @reports on a patch with that message."""
         self.enterContext(mock.patch.object(lint, "search_path", lambda: ""))
         with mock.patch.object(lint, "complaint", lambda *_argv, **_more: "\n\n".join(reports)):
-            return lint.checkpatch(self.kdir, self.root / "0001-a.patch")
+            return lint.checkpatch(self.kdir, put(self.root / "0001-a.patch", f"Subject: a\n\n{message}\n"))
 
     def test_content(self):
         """Nothing said, or nothing but of labels."""
@@ -154,6 +154,14 @@ class Checkpatch(KernelCase):
         for other in (self.SPACING.format("a %b"), "ERROR:OPEN_BRACE: open brace\n#1: FILE: a.c:1:\n+{"):
             self.assertEqual(self.left(self.LABEL, other, self.TOTAL), f"{other}\n\n{self.TOTAL}")
         self.assertEqual(self.left("Can't locate strict.pm"), "Can't locate strict.pm")
+
+    def test_backport(self):
+        """Of what is mainline's, errors are left."""
+        taste = "WARNING:LONG_LINE: line too long\n#1: FILE: a.c:1:\n+a", self.SPACING.format("a %b")
+        error, words = "ERROR:OPEN_BRACE: open brace\n#1: FILE: a.c:1:\n+{", "commit 0123456789ab upstream."
+        self.assertEqual(self.left(*taste, self.TOTAL, message=words), "")
+        self.assertEqual(self.left(*taste, error, message=words), error)
+        self.assertNotEqual(self.left(*taste, self.TOTAL, message=f"It is like {words}"), "")
 
 
 class Remembered(KernelCase):

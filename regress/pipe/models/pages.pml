@@ -9,7 +9,7 @@
  * slots, SPARE of spare_page; WITHOUT, a step to take out:
  */
 #define XCHG	1		/* a spare page is taken in one step */
-#define CMPXCHG	2		/* and kept in one */
+#define PUT_LOCKED	2		/* one is kept with the mutex held */
 #define COUNT	3		/* a page that somebody else has is not kept */
 #define GET	4		/* a reader that copies without the mutex has a reference */
 
@@ -58,17 +58,11 @@ inline anon_pipe_get_page() {
 /* Clears @page if it is kept. */
 inline anon_pipe_cache_page() {
 	slot = 0;
-	if
-	:: refs[page] != 1 && WITH(COUNT) -> slot = SPARE
-	:: else
-	fi;
 	do
 	:: slot == SPARE -> break
 	:: slot < SPARE ->
 		if
-		:: !spare[slot] && WITH(CMPXCHG) ->
-			d_step { if :: !spare[slot] -> spare[slot] = page; page = 0 :: else fi }
-		:: !spare[slot] && !WITH(CMPXCHG) -> spare[slot] = page; page = 0
+		:: !spare[slot] -> spare[slot] = page; page = 0
 		:: else
 		fi;
 		if :: page -> slot++ :: else -> break fi
@@ -77,7 +71,10 @@ inline anon_pipe_cache_page() {
 }
 
 inline anon_pipe_buf_release() {
-	anon_pipe_cache_page();
+	if
+	:: refs[page] == 1 || !WITH(COUNT) -> anon_pipe_cache_page()
+	:: else
+	fi;
 	if :: page -> put_page() :: else fi
 }
 
@@ -120,7 +117,11 @@ again:	atomic {
 		mutex = false
 	}
 	assert(data[page] == what);
-	if :: WITH(GET) -> anon_pipe_buf_release() :: else fi;
+	if
+	:: WITH(GET) && WITH(PUT_LOCKED) -> put_page()
+	:: WITH(GET) && !WITH(PUT_LOCKED) -> anon_pipe_buf_release()
+	:: else
+	fi;
 	page = 0;
 	what = 0;
 	goto again;

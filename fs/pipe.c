@@ -400,9 +400,11 @@ static ssize_t anon_pipe_copy(struct pipe_inode_info *pipe, unsigned int head,
 			break;
 
 		/* Notifications are short, and cannot be referenced. */
-		written = notes ?
-			copy_page_to_iter(buf->page, buf->offset, chars, to) :
-			copy_page_to_iter_nofault(buf->page, buf->offset, chars, to);
+		if (!notes)
+			pagefault_disable();
+		written = copy_page_to_iter(buf->page, buf->offset, chars, to);
+		if (!notes)
+			pagefault_enable();
 		if (unlikely(written < chars)) {
 			iov_iter_revert(to, written);
 			if (notes)

@@ -80,7 +80,7 @@ union pipe_index {
  *	@room_wanted: a writer that is not in @blocked found the pipe full
  *	@merge_head: the head for which @merge_room holds
  *	@merge_room: bytes that may be merged with the last buffer: a hint
- *	@spare_page: empty pages for the next writes, taken and put without @mutex
+ *	@spare_page: empty pages for the next writes, taken without @mutex
  *	@blocked: writes that wait for room
  *	@fasync_readers: reader side fasync
  *	@fasync_writers: writer side fasync

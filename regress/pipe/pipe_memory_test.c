@@ -19,20 +19,6 @@
 #define SOFT	"pipe-user-pages-soft"
 #define NOBODY	65534
 
-static int write_file(const char *dir, const char *name, const char *text)
-{
-	char path[128];
-	ssize_t ret;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	ret = result(fd < 0 ? fd : write(fd, text, strlen(text)));
-	if (fd >= 0)
-		close(fd);
-	return ret < 0 ? ret : 0;
-}
-
 FIXTURE(memory) {
 	int p[2];
 	char memcg[64];

@@ -285,20 +285,6 @@ TEST_F(pipe, resize)
 	expect_works(_metadata, self->p);
 }
 
-static int write_to(const char *dir, const char *name, const char *text)
-{
-	char path[128];
-	ssize_t ret;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	ret = result(fd < 0 ? fd : write(fd, text, strlen(text)));
-	if (fd >= 0)
-		close(fd);
-	return ret < 0 ? ret : 0;
-}
-
 /*
  * A writer in a memory cgroup that is at its limit is killed, or fails, and
  * leaves a pipe that works, with what it has written before.
@@ -311,17 +297,17 @@ TEST_F_TIMEOUT(pipe, memcg_limit, 120)
 	pid_t pid;
 
 	snprintf(dir, sizeof(dir), "/sys/fs/cgroup/pipe_test.%d", getpid());
-	write_to("/sys/fs/cgroup", "cgroup.subtree_control", "+memory");
-	err = result(mkdir(dir, 0700)) ?: write_to(dir, "memory.max", "4M");
+	write_file("/sys/fs/cgroup", "cgroup.subtree_control", "+memory");
+	err = result(mkdir(dir, 0700)) ?: write_file(dir, "memory.max", "4M");
 	if (err) {
 		rmdir(dir);
 		SKIP(return, "memory cgroup: %s", strerror(-err));
 	}
-	write_to(dir, "memory.swap.max", "0");
+	write_file(dir, "memory.swap.max", "0");
 	pid = fork();
 	ASSERT_GE(pid, 0);
 	if (!pid) {
-		if (write_to(dir, "cgroup.procs", "0"))
+		if (write_file(dir, "cgroup.procs", "0"))
 			_exit(1);
 		/* The first pipe's data are looked at, others' are not. */
 		while (put(self->p[1], 9 * psz + 7, 1, 0) > 0) {

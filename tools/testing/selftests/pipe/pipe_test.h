@@ -378,6 +378,21 @@ static inline struct io writer(int fd, ssize_t len, unsigned int seed,
 	return (struct io){ .fd = fd, .buf = buf, .len = len };
 }
 
+static inline int write_file(const char *dir, const char *name,
+			     const char *text)
+{
+	char path[128];
+	ssize_t ret;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ret = result(fd < 0 ? fd : write(fd, text, strlen(text)));
+	if (fd >= 0)
+		close(fd);
+	return ret < 0 ? ret : 0;
+}
+
 static int nr_signals;
 
 static inline void on_signal(int sig)

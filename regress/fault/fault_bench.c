@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The series' own benchmark, for make bench-host. */
+/* The benchmark of the series, built for the guests of every side. */
 #include "../../tools/testing/selftests/mm/fault_bench.c"

@@ -172,7 +172,7 @@ def native_time(*sizes: int) -> Measurement:
                                    ("2 CPUs, a file each", "pread-own", 2),
                                    ("2 CPUs, one open file", "pread-shared", 2))
          for size in (few if op == "pread-shared" else wanted)},
-        setup="ext4\nxfs\nfiles /tmp/file\nfiles /tmp/ext4/file\nfiles /tmp/xfs/file\n")
+        setup="mount_new ext4 64M\nmount_new xfs 400M\nfiles /tmp/file\nfiles /tmp/ext4/file\nfiles /tmp/xfs/file\n")
 
 
 NATIVE = native_time(1, 32, 64, 65, 4096)

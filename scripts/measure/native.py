@@ -33,17 +33,12 @@ files() {{
 	for number in $(seq 0 {FILES - 1}); do cp "$1" "$1.$number"; done
 	cat "$1"* > /dev/null
 }}
-ext4() {{
-	truncate -s 64M /tmp/ext4.img
-	PATH=$PATH:/usr/sbin:/sbin mkfs.ext4 -q -F /tmp/ext4.img
-	mkdir /tmp/ext4
-	mount -o loop,noatime /tmp/ext4.img /tmp/ext4
-}}
-xfs() {{
-	truncate -s 400M /tmp/xfs.img
-	PATH=$PATH:/usr/sbin:/sbin mkfs.xfs -q /tmp/xfs.img
-	mkdir /tmp/xfs
-	mount -o loop,noatime /tmp/xfs.img /tmp/xfs
+# mount_new ext4 64M: a file system of that type and size, on /tmp/ext4.
+mount_new() {{
+	truncate -s "$2" /tmp/$1.img
+	PATH=$PATH:/usr/sbin:/sbin mkfs.$1 -q /tmp/$1.img
+	mkdir /tmp/$1
+	mount -o loop,noatime /tmp/$1.img /tmp/$1
 }}
 """
 

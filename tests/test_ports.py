@@ -113,14 +113,15 @@ class Fit(KernelCase):
     def test_as_it_is(self):
         """A kernel that differs elsewhere takes the series, and nothing is written."""
         found = self.tried(("line 29\n", "line 29\nline\n"))
-        self.assertEqual((found.verdict, self.out.exists()), (PASSED, False))
-        self.assertIn("applies; 1 objects", found.name)
+        self.assertEqual((found, self.out.exists()), (fit.Fit("alpha", self.base.name, "", (), 1), False))
+        self.assertEqual((found.result().verdict, found.result().name),
+                         (PASSED, f"alpha of {self.base.name}: applies; 1 objects compile"))
 
     def test_merged(self):
         """Where git merges a patch, the series is written, and applies there."""
         found = self.tried(("line 5\n", "line five\n"))
-        self.assertEqual(found.verdict, PASSED)
-        self.assertIn("3-way (0001)", found.name)
+        self.assertEqual((found.result().verdict, found.merged), (PASSED, ("0001",)))
+        self.assertIn("3-way (0001)", found.result().name)
         self.assertIn(" line five\n", (self.out / self.one.patches(self.base)[0].name).read_text())
         self.assertTrue((self.out / "0000-cover-letter.patch").exists())
         git("apply", "--check", self.out / self.one.patches(self.base)[0].name, cwd=self.kdir)
@@ -128,7 +129,7 @@ class Fit(KernelCase):
     def test_refused(self):
         """Where one does not apply, it is said which, and where."""
         found = self.tried(("line 20\n", "line zwanzig\n"))
-        self.assertEqual((found.verdict, self.out.exists()), (FAILED, False))
+        self.assertEqual((found.result().verdict, self.out.exists()), (FAILED, False))
         self.assertRegex(found.why, r"^0002-\S+: fs/pipe.c changed at line 17$")
 
     def test_function(self):

@@ -11,12 +11,13 @@ defconfig, and of a series that git had to merge, the patches are written anew.
 
 import re
 import shutil
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from core.command import arguments, run
 from core.install import need
 from core.ktap import FAILED, PASSED, Result, shown
-from core.locks import cache, lock
+from core.locks import cache, lock, write_json
 from core.model import Base, Topic, bases, chosen_topics, replaced
 from core.process import GIT_IDENTITY, Failure, logged, output, say
 from prove.lint import kernel_files
@@ -107,32 +108,49 @@ def compiled(path: Path, out: Path, start: str, name: str) -> tuple[int, str]:
     return len(objects), ""
 
 
-def fit(repo: Path, base: Base, topic: Topic, start: str, to: Path) -> Result:
+@dataclass(frozen=True)
+class Fit:
+    """What came of the series @name for the base @base on another release: @why it does
+    not fit, or nothing; the numbers of the patches that git had to @merge; @objects that
+    compile."""
+
+    name: str
+    base: str
+    why: str
+    merged: tuple[str, ...] = ()
+    objects: int = 0
+
+    def result(self) -> Result:
+        what = f"{self.name} of {self.base}"
+        if self.why:
+            return Result(what, FAILED, self.why)
+        how = f"applies with 3-way ({', '.join(self.merged)}), and is written anew" if self.merged else "applies"
+        return Result(f"{what}: {how}; {self.objects} objects compile", PASSED)
+
+
+def fit(repo: Path, base: Base, topic: Topic, start: str, to: Path) -> Fit:
     """Whether the series of @topic for @base fits the kernel @start in @repo, below
     which what it needs comes first; where git had to merge, it is written to @to."""
     path = worktree(repo, "fit", start)
-    below, why = put_on(path, [patch for one in topic.below(base) for patch in one.patches(base)])
+    merged, why = put_on(path, [patch for one in topic.below(base) for patch in one.patches(base)])
     under = output("git", "-C", path, "rev-parse", "HEAD")
     merged, why = ([], why) if why else put_on(path, topic.patches(base))
     if why:
-        return Result(f"{topic.name} of {base.name}", FAILED, why)
+        return Fit(topic.name, base.name, why)
     objects, why = compiled(path, cache() / "build" / f"{repo.name}-fit", start, topic.name)
-    if why:
-        return Result(f"{topic.name} of {base.name}: applies", FAILED, why)
-    if not merged:
-        how = "applies" + (", with what it needs merged" if below else "")
-    else:
-        how = f"applies with 3-way ({', '.join(merged)}), written to {to}"
+    if merged and not why:
         to.mkdir(parents=True, exist_ok=True)
         for name, text in export.render(path, under, "HEAD", topic.cover(base)).items():
             (to / name).write_bytes(text.encode())
-    return Result(f"{topic.name} of {base.name}: {how}; {objects} objects compile", PASSED)
+    return Fit(topic.name, base.name, why, tuple(merged), objects)
 
 
 def main() -> int:
-    """Try every series, or those that are named, and print what comes of each."""
+    """Try every series, or those that are named, print what comes of each, and write it
+    to <release>.json below --out."""
     parser = arguments(__doc__, topics="some")
-    parser.add_argument("--out", type=Path, default=Path("fit"), help="where series are written (default: fit)")
+    parser.add_argument("--out", type=Path, default=Path("fit"),
+                        help="where series are written, and what came of them (default: fit)")
     args = parser.parse_args()
     if not args.kdir:
         raise Failure("give the kernel with KDIR=: a tree, an archive of one, or a linux-source package of Debian's")
@@ -142,11 +160,16 @@ def main() -> int:
     base = next((one for one in bases().values() if release.startswith(f"{one.name}.")), args.base)
     topics = chosen_topics(args.topic, base) + ([] if args.topic else replaced(base))
     repo = repository(base, None)
+    found = []
     with lock(f"{repo.name}-fit"):
         say(f"fit: reading {release} (log of builds: {cache()}/log/fit-*.log)")
         start = snapshot(repo, base, tree)
-        results = shown(fit(repo, base, topic, start, args.out / release / topic.name) for topic in topics)
-    return any(result.verdict == FAILED for result in results)
+        for topic in topics:
+            found.append(fit(repo, base, topic, start, args.out / release / topic.name))
+            list(shown([found[-1].result()]))
+    args.out.mkdir(parents=True, exist_ok=True)
+    write_json(args.out / f"{release}.json", [asdict(one) for one in found])
+    return any(one.why for one in found)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ series.toml of a topic says of them:
   [text]    sentences with figures in them, by name: {id.baseline}, {id.patched} or
             another kernel's column, {id.change}, {id.ratio}, {id.times}
 
-A block is called 'table', 'costs', or by the name of a text, which outside of a
-cover letter has its topic before it: 'pid.symptom'.
+A block is called 'table', 'costs', 'fits', or by the name of a text, which outside of
+a cover letter has its topic before it: 'pid.symptom'.  'fits' is what make fit has
+written to results/fit/.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from core.process import Failure
 from reports import stats
 from reports.stats import WORSE, interval, number
 
-from reports.runs import AGAIN, Figures, change, row_verdict, topic_figures
+from reports.runs import AGAIN, Figures, change, read_json, row_verdict, topic_figures
 
 # The markers, in Markdown and letters, and in reStructuredText.
 BLOCK = re.compile(r"^(?P<begin>(?P<kind><!--|\.\.) figures: (?P<name>[\w.]+)(?: -->)?\n)"
@@ -204,11 +205,28 @@ def costs(known: dict[str, tuple[Topic, Figures]]) -> str:
     return "\n".join(lines)
 
 
+def fits() -> str:
+    """Of each release that make fit was run with for results/fit/, which series it takes."""
+    lines = []
+    releases = (ROOT / "results/fit").glob("*.json")
+    for path in sorted(releases, key=lambda path: [int(part) for part in path.stem[1:].split(".")]):
+        found = read_json(path)
+        ways = {"apply": [one["name"] for one in found if not one["why"] and not one["merged"]],
+                "apply with git am -3": [one["name"] for one in found if not one["why"] and one["merged"]],
+                "do not": [f"{one['name']} ({one['why']})" for one in found if one["why"]]}
+        lines.append(f"{path.stem}, series for {found[0]['base']}")
+        for way, names in ways.items():
+            if names:
+                lines += textwrap.wrap(f"{way}: {', '.join(names)}", WIDTH, initial_indent="  ",
+                                       subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
+
+
 def block(name: str, base: Base, known: dict[str, tuple[Topic, Figures]], letter: str) -> str:
     """What the block @name has; @letter: the topic in whose cover letter it
     stands, or nothing."""
-    if not letter and name in ("table", "costs"):
-        return readme_table(base, known) if name == "table" else costs(known)
+    if not letter and name in ("table", "costs", "fits"):
+        return readme_table(base, known) if name == "table" else costs(known) if name == "costs" else fits()
     owner, _, which = (letter, "", name) if letter else name.partition(".")
     if owner not in known:
         raise Failure(f"a block is called '{name}', and there is no such topic: {', '.join(known)}")
@@ -228,7 +246,7 @@ def fill(text: str, base: Base, known: dict[str, tuple[Topic, Figures]], letter:
         content = block(match["name"], base, known, letter)
         if match["kind"] == "..":
             # A comment of reStructuredText ends with an empty line.
-            plain = match["name"] in ("table", "costs") or match["name"].endswith(".table")
+            plain = match["name"] in ("table", "costs", "fits") or match["name"].endswith(".table")
             content = f"\n::\n\n{textwrap.indent(content, '  ')}\n" if plain else f"\n{content}\n"
         return f"{match['begin']}{content}\n{match['end']}"
 

@@ -120,17 +120,15 @@ static inline bool anon_pipe_nonblock(const struct kiocb *iocb)
 
 /*
  * Take a page from the cache, or if there is @gfp, a new one. This does not need
- * pipe->mutex. The xchg() pairs with the release in anon_pipe_cache_page(): a
+ * pipe->mutex. The cmpxchg() pairs with the release in anon_pipe_cache_page(): a
  * reader's loads from a page come before the next writer's stores to it.
  */
 static struct page *anon_pipe_get_page(struct pipe_inode_info *pipe, gfp_t gfp)
 {
 	for (int i = 0; i < PIPE_SPARE_MAX; i++) {
-		struct page *page = NULL;
+		struct page *page = READ_ONCE(pipe->spare_page[i]);
 
-		if (READ_ONCE(pipe->spare_page[i]))
-			page = xchg(&pipe->spare_page[i], NULL);
-		if (page)
+		if (page && cmpxchg(&pipe->spare_page[i], page, NULL) == page)
 			return page;
 	}
 	return gfp ? alloc_page(gfp) : NULL;
@@ -145,7 +143,7 @@ static bool anon_pipe_cache_page(struct pipe_inode_info *pipe,
 {
 	for (int i = 0; i < max; i++) {
 		if (!READ_ONCE(pipe->spare_page[i])) {
-			/* Pairs with the xchg() in anon_pipe_get_page(). */
+			/* Pairs with the cmpxchg() in anon_pipe_get_page(). */
 			smp_store_release(&pipe->spare_page[i], page);
 			return true;
 		}
@@ -327,48 +325,64 @@ static inline unsigned int pipe_update_tail(struct pipe_inode_info *pipe,
 
 /*
  * The memory that a read goes to is not there, and to get it may take long. So
- * copy without pipe->mutex, from up to 16 buffers that begin at @tail, with
- * references to them. This reads none of them yet, and others may do so.
+ * copy without pipe->mutex, from the buffers that it gets from @tail on, with
+ * references to 16 at a time. This reads none of them yet, and others may do so.
  * Returns how many bytes there is memory for if a copy fails, else SIZE_MAX.
  */
-static noinline size_t anon_pipe_copy_unlocked(struct pipe_inode_info *pipe,
-					       unsigned int head, unsigned int tail,
+static noinline size_t anon_pipe_copy_unlocked(struct pipe_inode_info *pipe, unsigned int tail,
 					       struct iov_iter *to, bool wake_next_reader)
 {
-	struct pipe_buffer bufs[PIPE_DEF_BUFFERS], *buf = bufs, *end = bufs;
-	size_t left = iov_iter_count(to), done = 0;
-	bool failed = false;
+	struct pipe_buffer bufs[PIPE_DEF_BUFFERS], *buf, *end;
+	unsigned int first = pipe->tail;
+	bool failed = false, more = true;
+	size_t done = 0, copied;
 
 	do {
-		*end = *pipe_buf(pipe, tail++);
-		/* The caller has confirmed the first one. */
-		if ((end > bufs && end->ops->confirm) || !pipe_buf_get(pipe, end))
-			break;
-		end->len = min(end->len, left);
-		left -= end->len;
-	} while (!((end++)->flags & PIPE_BUF_FLAG_PACKET) && left &&
-		 end < bufs + ARRAY_SIZE(bufs) && !pipe_empty(head, tail));
-	mutex_unlock(&pipe->mutex);
+		size_t left = iov_iter_count(to);
 
-	if (wake_next_reader)
-		wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
-	for (; buf < end; buf++) {
-		if (!failed) {
-			size_t copied = copy_page_to_iter(buf->page, buf->offset, buf->len, to);
-
-			failed = copied < buf->len;
-			done += copied;
+		for (end = bufs; more && end < bufs + ARRAY_SIZE(bufs); end++) {
+			*end = *pipe_buf(pipe, tail++);
+			/* The caller has confirmed the first one. */
+			if (((done || end > bufs) && end->ops->confirm) || !pipe_buf_get(pipe, end))
+				break;
+			end->len = min(end->len, left);
+			left -= end->len;
+			more = left && !(end->flags & PIPE_BUF_FLAG_PACKET) &&
+			       tail - first < pipe_occupancy(pipe->head, first);
 		}
-		/* Not into the cache: that takes the mutex. */
-		if (buf->ops == &anon_pipe_buf_ops)
-			put_page(buf->page);
-		else
-			pipe_buf_release(pipe, buf);
+		if (end == bufs)
+			break;
+		mutex_unlock(&pipe->mutex);
+
+		if (wake_next_reader)
+			wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
+		wake_next_reader = false;
+		for (buf = bufs; buf < end; buf++) {
+			if (!failed) {
+				copied = copy_page_to_iter(buf->page, buf->offset, buf->len, to);
+				failed = copied < buf->len;
+				done += copied;
+			}
+			/* Not into the cache: that takes the mutex. */
+			if (buf->ops == &anon_pipe_buf_ops)
+				put_page(buf->page);
+			else
+				pipe_buf_release(pipe, buf);
+		}
+		mutex_lock(&pipe->mutex);
+		/* If others have read, what follows may be elsewhere. */
+	} while (more && !failed && end == bufs + ARRAY_SIZE(bufs) && pipe->tail == first &&
+		 tail - first < pipe_occupancy(pipe->head, first));
+
+	/* No references to the first buffer can be had: wait with the mutex held. */
+	if (!done && !failed) {
+		size_t len = min(bufs->len, iov_iter_count(to));
+
+		done = copy_page_to_iter(bufs->page, bufs->offset, len, to);
+		failed = done < len;
 	}
 	iov_iter_revert(to, done);
-
-	mutex_lock(&pipe->mutex);
-	return failed || end == bufs ? done : SIZE_MAX;
+	return failed ? done : SIZE_MAX;
 }
 
 /*
@@ -408,9 +422,8 @@ static ssize_t anon_pipe_copy(struct pipe_inode_info *pipe, unsigned int head,
 		if (unlikely(written < chars)) {
 			iov_iter_revert(to, written);
 			if (notes)
-				return done ?: -EFAULT;
-			written = anon_pipe_copy_unlocked(pipe, head, tail, to,
-							  wake_next_reader);
+				return -EFAULT;
+			written = anon_pipe_copy_unlocked(pipe, tail, to, wake_next_reader);
 			if (written != SIZE_MAX)
 				*limit = done + written;
 			iov_iter_revert(to, done);
@@ -614,7 +627,8 @@ static struct page *anon_pipe_next_page(struct anon_pipe_prep *prep, unsigned in
 static void anon_pipe_push_buf(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
 			       struct page *page, unsigned int len)
 {
-	struct pipe_buffer *buf = pipe_head_buf(pipe);
+	unsigned int head = pipe->head;
+	struct pipe_buffer *buf = pipe_buf(pipe, head);
 	bool packet = is_packetized(prep->filp);
 
 	buf->page = page;
@@ -622,8 +636,8 @@ static void anon_pipe_push_buf(struct pipe_inode_info *pipe, struct anon_pipe_pr
 	buf->offset = 0;
 	buf->len = len;
 	buf->flags = packet ? PIPE_BUF_FLAG_PACKET : PIPE_BUF_FLAG_CAN_MERGE;
-	pipe->head++;
-	WRITE_ONCE(pipe->merge_head, pipe->head);
+	pipe->head = head + 1;
+	WRITE_ONCE(pipe->merge_head, head + 1);
 	WRITE_ONCE(pipe->merge_room, packet ? 0 : PAGE_SIZE - len);
 	prep->done += len;
 }
@@ -640,6 +654,9 @@ static void anon_pipe_link(struct pipe_inode_info *pipe, struct anon_pipe_prep *
 	}
 }
 
+/* How many reads leave room to a writer that does not queue, and found none */
+#define PIPE_LEAVE_ROOM	16
+
 /*
  * A read that has made room in a full pipe puts in what blocked writers have
  * ready, so that the next read need not wait until they run. The first writer
@@ -649,11 +666,13 @@ static void anon_pipe_link(struct pipe_inode_info *pipe, struct anon_pipe_prep *
 static bool anon_pipe_hand_over(struct pipe_inode_info *pipe, struct wake_q_head *wake_q)
 {
 	struct anon_pipe_prep *prep, *next;
-	unsigned int head = pipe->head;
+	unsigned int head = pipe->head, wanted = READ_ONCE(pipe->room_wanted);
 
-	/* Leave the room to pollers and others that do not queue, until they have it. */
-	if (READ_ONCE(pipe->room_wanted))
+	/* A few reads leave the room to pollers and others that do not queue. */
+	if (wanted) {
+		WRITE_ONCE(pipe->room_wanted, wanted - 1);
 		return false;
+	}
 
 	list_for_each_entry_safe(prep, next, &pipe->blocked, blocked) {
 		unsigned int nr = prep->nr;
@@ -667,8 +686,9 @@ static bool anon_pipe_hand_over(struct pipe_inode_info *pipe, struct wake_q_head
 				kill_fasync(&pipe->fasync_readers, SIGIO, POLL_IN);
 			break;
 		}
-		wake_q_add(wake_q, prep->task);
+		/* Before wake_q_add(): another wakeup of it may serve for this one. */
 		list_del_init_careful(&prep->blocked);
+		wake_q_add(wake_q, prep->task);
 	}
 	return pipe->head != head;
 }
@@ -731,7 +751,7 @@ static void anon_pipe_prepare(struct pipe_inode_info *pipe, struct anon_pipe_pre
 	}
 }
 
-/* Take back what is not in the pipe. */
+/* Take back what is not in the pipe, and what came after it. */
 static void anon_pipe_unprepare(struct anon_pipe_prep *prep, struct iov_iter *from)
 {
 	unsigned int len;
@@ -739,12 +759,13 @@ static void anon_pipe_unprepare(struct anon_pipe_prep *prep, struct iov_iter *fr
 	iov_iter_revert(from, prep->bytes);
 	while (prep->nr)
 		anon_pipe_push_page(&prep->empty, anon_pipe_next_page(prep, &len));
+	prep->error = 0;
 }
 
 /*
  * Prepare more of a write, without pipe->mutex: copying may fault, and allocating
- * may reclaim. That is waited for if there is room, or was when we looked. Beyond
- * that, a writer that may have to wait for room prepares what needs no wait.
+ * may reclaim. That is waited for if there is room, or was when we looked, and for
+ * odd bytes. Beyond that, a writer that may have to wait for room prepares what needs no wait.
  */
 static void anon_pipe_fill(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
 			   struct kiocb *iocb, struct iov_iter *from)
@@ -772,8 +793,8 @@ static void anon_pipe_merged(struct pipe_inode_info *pipe, struct anon_pipe_prep
 }
 
 /*
- * Put into the pipe what there is room for. Returns 0 if that is all, or the pipe
- * is full; an error if it is what comes next; or 1 if more has to be prepared.
+ * Put into the pipe what there is room for. Returns an error if it is what comes
+ * next, 1 if more has to be prepared before anything is put in, else 0.
  */
 static int anon_pipe_put(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
 			 struct iov_iter *from)
@@ -850,7 +871,8 @@ static void anon_pipe_wait(struct pipe_inode_info *pipe, struct anon_pipe_prep *
 	unsigned long nr = atomic_long_read(&pipe->user->pipe_bufs) + prep->nr;
 
 	if (prep->nr > PIPE_DEF_BUFFERS ||
-	    (too_many_pipe_buffers_soft(nr) && pipe_is_unprivileged_user()))
+	    ((too_many_pipe_buffers_soft(nr) || too_many_pipe_buffers_hard(nr)) &&
+	     pipe_is_unprivileged_user()))
 		anon_pipe_unprepare(prep, from);
 	nr = prep->nr;
 	account_pipe_buffers(pipe->user, 0, nr);
@@ -913,8 +935,6 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 
 		was_empty |= pipe_is_empty(pipe);
 		ret = anon_pipe_put(pipe, &prep, from);
-		if (unlikely(READ_ONCE(pipe->room_wanted)) && prep.done && anon_pipe_nonblock(iocb))
-			WRITE_ONCE(pipe->room_wanted, false);
 		if (ret < 0)
 			break;
 		full = pipe_is_full(pipe);
@@ -923,7 +943,7 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 
 		/* Wait for buffer space to become available. */
 		if (!ret && anon_pipe_nonblock(iocb)) {
-			WRITE_ONCE(pipe->room_wanted, true);
+			WRITE_ONCE(pipe->room_wanted, PIPE_LEAVE_ROOM);
 			ret = -EAGAIN;
 			break;
 		}
@@ -1094,8 +1114,8 @@ pipe_poll(struct file *filp, poll_table *wait)
 	if (filp->f_mode & FMODE_WRITE) {
 		if (!pipe_full(idx.head, idx.tail, pipe->max_usage))
 			mask |= EPOLLOUT | EPOLLWRNORM;
-		else
-			WRITE_ONCE(pipe->room_wanted, true);
+		else if (poll_requested_events(wait) & (EPOLLOUT | EPOLLWRNORM))
+			WRITE_ONCE(pipe->room_wanted, PIPE_LEAVE_ROOM);
 		/*
 		 * Most Unices do not set EPOLLERR for FIFOs but on Linux they
 		 * behave exactly like pipes for poll().
@@ -1483,12 +1503,10 @@ void pipe_wait_readable(struct pipe_inode_info *pipe)
 
 void pipe_wait_writable(struct pipe_inode_info *pipe)
 {
-	WRITE_ONCE(pipe->room_wanted, true);
+	WRITE_ONCE(pipe->room_wanted, PIPE_LEAVE_ROOM);
 	pipe_unlock(pipe);
 	wait_event_interruptible(pipe->wr_wait, pipe_writable(pipe));
 	pipe_lock(pipe);
-	if (!pipe_is_full(pipe))
-		WRITE_ONCE(pipe->room_wanted, false);
 }
 
 /*

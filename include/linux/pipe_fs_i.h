@@ -77,7 +77,7 @@ union pipe_index {
  *	@r_counter: reader counter
  *	@w_counter: writer counter
  *	@pseudo_edgetrigger: has an EPOLLET consumer, enable per-write wakeups
- *	@room_wanted: a writer that is not in @blocked found the pipe full
+ *	@room_wanted: how many reads still leave room to writers that do not queue
  *	@merge_head: the head for which @merge_room holds
  *	@merge_room: bytes that may be merged with the last buffer: a hint
  *	@spare_page: empty pages for the next writes, taken without @mutex
@@ -106,8 +106,8 @@ struct pipe_inode_info {
 #ifdef CONFIG_WATCH_QUEUE
 	bool note_loss;
 #endif
-	bool room_wanted;
-	unsigned int merge_head;
+	u8 room_wanted;
+	pipe_index_t merge_head;
 	unsigned int merge_room;
 	struct page *spare_page[PIPE_SPARE_MAX];
 	struct list_head blocked;

@@ -169,6 +169,15 @@ static int slots_of_new(struct __test_metadata *_metadata, int limit)
 	return ret;
 }
 
+static void remember_soft(struct __test_metadata *_metadata, char *soft)
+{
+	FILE *f = fopen(SYSCTL "/" SOFT, "r");
+
+	ASSERT_NE(NULL, f);
+	ASSERT_EQ(1, fscanf(f, "%15s", soft));
+	fclose(f);
+}
+
 /*
  * What writers that wait have ready counts as their user's: new pipes are small then.
  * Above the limit, they give it back.
@@ -178,12 +187,8 @@ TEST_F_TIMEOUT(memory, soft_limit, TIMEOUT)
 	const int nr = 32, limit = nr * SLOTS + nr / 2 * SLOTS;
 	struct io w[nr];
 	int p[nr][2], i;
-	FILE *f;
 
-	f = fopen(SYSCTL "/" SOFT, "r");
-	ASSERT_NE(NULL, f);
-	ASSERT_EQ(1, fscanf(f, "%15s", self->soft));
-	fclose(f);
+	remember_soft(_metadata, self->soft);
 	ASSERT_EQ(SLOTS, slots_of_new(_metadata, limit));
 	for (i = 0; i < nr; i++) {
 		make_pipe(_metadata, p[i], SLOTS);
@@ -202,6 +207,23 @@ TEST_F_TIMEOUT(memory, soft_limit, TIMEOUT)
 		ASSERT_EQ(SLOTS * psz, io_join(&w[i]));
 	}
 	EXPECT_EQ(SLOTS, slots_of_new(_metadata, (nr + 1) * SLOTS));
+	set_user(_metadata, 0);
+}
+
+/* A writer that has given its pages back writes what is before a bad address. */
+TEST_F_TIMEOUT(memory, soft_limit_error, TIMEOUT)
+{
+	struct io w = { .fd = self->p[1], .buf = guarded(_metadata, 2 * psz), .len = 4 * psz };
+
+	fill(w.buf, 2 * psz, 2, 0);
+	remember_soft(_metadata, self->soft);
+	ASSERT_GT(SLOTS, slots_of_new(_metadata, 1));
+	ASSERT_EQ(SLOTS * psz, put(self->p[1], SLOTS * psz, 1, 0));
+	io_start_blocked(_metadata, &w);
+	drain(_metadata, self->p[0], SLOTS * psz, 1, 0);
+	EXPECT_EQ(2 * psz, io_join(&w));
+	drain(_metadata, self->p[0], 2 * psz, 2, 0);
+	expect_works(_metadata, self->p);
 	set_user(_metadata, 0);
 }
 

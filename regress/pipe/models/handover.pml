@@ -25,9 +25,9 @@
 #define RESTART		10	/* a read that waited for memory starts over */
 #define UNLOCK		11	/* memory is waited for without the mutex */
 #define WAKE_AT_CLOSE	12	/* the last close wakes all */
-#define ROOM_WANTED	13	/* a read leaves the room to who asks for it: */
-#define POLL_ASKS	14	/* to a poller, */
-#define WRITE_ASKS	15	/* and to an O_NONBLOCK write */
+#define ROOM_WANTED	13	/* a read leaves the room once it was asked for: */
+#define POLL_ASKS	14	/* by a poller, */
+#define WRITE_ASKS	15	/* and by an O_NONBLOCK write */
 
 #define WITH(step) (WITHOUT != step)
 #define TASKS (NW + NR)
@@ -42,7 +42,8 @@ chan blocked = [NW] of { byte };	/* pipe->blocked */
 chan rd_wait = [NR] of { byte };	/* exclusive waiters, in order */
 chan wr_wait = [NW] of { byte };
 bool polling, wants;			/* one polls for room; it has asked for it */
-bool mutex, room_wanted;
+bool mutex;
+byte room_wanted;			/* how many reads leave the room */
 byte readers = NR, writers = NW, consumed;
 byte faults = FAULTS, errors = ERRORS, signals = SIGNALS;
 
@@ -145,7 +146,7 @@ inline anon_pipe_link(w) {
 inline anon_pipe_hand_over() {
 	new = false;
 	if
-	:: room_wanted && WITH(ROOM_WANTED) -> wants = false
+	:: room_wanted && WITH(ROOM_WANTED) -> wants = false; room_wanted--
 	:: else ->
 		do
 		:: !len(blocked) -> break
@@ -299,7 +300,6 @@ again:		if
 		:: else -> was_empty = was_empty || EMPTY
 		fi;
 		anon_pipe_put(w);
-		if :: w == POLLS && done[w] -> room_wanted = false :: else fi;
 		if
 		:: stop -> goto out
 		:: !stop && !more && (!FULL || !(nr[w] + left[w])) -> goto again
@@ -307,7 +307,7 @@ again:		if
 		fi;
 		if
 		:: !more && w == POLLS ->
-			room_wanted = room_wanted || WITH(WRITE_ASKS);
+			room_wanted = (WITH(WRITE_ASKS) -> 1 : room_wanted);
 			wants = EDGE;
 			goto out
 		:: !more && sig[w] -> goto out
@@ -357,7 +357,7 @@ poll:	asleep[w] = true;			/* pipe_poll() */
 	if
 	:: WRITABLE -> atomic { wants = false; polling = EDGE; asleep[w] = EDGE; goto next }
 	:: else ->
-		d_step { room_wanted = room_wanted || WITH(POLL_ASKS); wants = true }
+		d_step { room_wanted = (WITH(POLL_ASKS) -> 1 : room_wanted); wants = true }
 	fi;
 sleep:	!asleep[w];
 	goto poll;

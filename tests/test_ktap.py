@@ -84,6 +84,12 @@ class Parse(unittest.TestCase):
         self.assertEqual([one.verdict for one in found], [PASSED, PASSED, FAILED])
         self.assertIn("2 of 3", found[2].why)
 
+    def test_plan_for_each_collection(self):
+        """Runners of 6.18 and before make one for each directory of tests; each is kept."""
+        self.assertEqual({one.verdict for one in parse("1..1\nok 1 a\n1..2\nok 1 b\nok 2 c\n")}, {PASSED})
+        for text in ("1..2\nok 1 a\n1..1\nok 1 b\n", "1..1\nok 1 a\n1..2\nok 1 b\n"):
+            self.assertIn("1 of 2", parse(text)[-1].why)
+
     def test_surplus_and_repeated(self):
         """More results than were planned, and a number that comes twice, are
         failures, at every level."""

@@ -2924,14 +2924,6 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 	do {
 		cond_resched();
 
-		/*
-		 * If we've already successfully copied some data, then we
-		 * can no longer safely return -EIOCBQUEUED. Hence mark
-		 * an async read NOWAIT at that point.
-		 */
-		if ((iocb->ki_flags & IOCB_WAITQ) && already_read)
-			iocb->ki_flags |= IOCB_NOWAIT;
-
 		isize = i_size_read(inode);
 		if (unlikely(iocb->ki_pos >= isize))
 			break;
@@ -2957,6 +2949,14 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 					break;
 			}
 		}
+
+		/*
+		 * If we've already successfully copied some data, then we
+		 * can no longer safely return -EIOCBQUEUED. Hence mark
+		 * an async read NOWAIT at that point.
+		 */
+		if ((iocb->ki_flags & IOCB_WAITQ) && already_read)
+			iocb->ki_flags |= IOCB_NOWAIT;
 
 		error = filemap_get_pages(iocb, iter->count, &fbatch, false);
 		if (error < 0)

@@ -790,13 +790,21 @@ static void folios_leave_guarded(struct folio_batch *fbatch)
 				if (fbatch->folios[i] != folio)
 					continue;
 				fbatch->folios[i] = xchg(&guard->kept, folio);
-				if (fbatch->folios[i])
+				/* One that keeps the folio is enough: put the other. */
+				if (fbatch->folios[i] && fbatch->folios[i] != folio)
 					again = true;
 				break;
 			}
 		}
 		rcu_read_unlock();
 	}
+}
+
+/* As folios_put(), for folios that have been removed from i_pages. */
+void folios_put_guarded(struct folio_batch *fbatch)
+{
+	folios_leave_guarded(fbatch);
+	folios_put(fbatch);
 }
 
 /*
@@ -807,18 +815,21 @@ static void folios_leave_guarded(struct folio_batch *fbatch)
  */
 void folio_put_guarded(struct folio *folio, bool now)
 {
-	struct folio_batch *fbatch;
+	struct folio_batch *fbatch, full;
 	unsigned long flags;
 
 	now |= folio_test_large(folio) || folio_test_hwpoison(folio) ||
-	       lru_cache_disabled() || !IS_ENABLED(CONFIG_SMP);
+	       !IS_ENABLED(CONFIG_SMP);
+	folio_batch_init(&full);
 	local_lock_irqsave(&cpu_fbatches.lock_irq, flags);
 	fbatch = this_cpu_ptr(&cpu_fbatches.guarded);
-	if (!folio_batch_add(fbatch, folio) || now) {
-		folios_leave_guarded(fbatch);
-		folios_put(fbatch);
+	/* lru_cache_disable() waits for code with preemption disabled. */
+	if (!folio_batch_add(fbatch, folio) || now || lru_cache_disabled()) {
+		full = *fbatch;
+		folio_batch_reinit(fbatch);
 	}
 	local_unlock_irqrestore(&cpu_fbatches.lock_irq, flags);
+	folios_put_guarded(&full);
 }
 
 /*
@@ -858,13 +869,15 @@ void folio_put_kept(struct folio_guard *guard)
 void folio_guarded_drain(int cpu)
 {
 	struct folio_batch *fbatch = &per_cpu(cpu_fbatches.guarded, cpu);
+	struct folio_batch held;
 	unsigned long flags;
 
 	folio_put_kept(per_cpu_ptr(&folio_guards, cpu));
 	local_lock_irqsave(&cpu_fbatches.lock_irq, flags);
-	folios_leave_guarded(fbatch);
-	folios_put(fbatch);
+	held = *fbatch;
+	folio_batch_reinit(fbatch);
 	local_unlock_irqrestore(&cpu_fbatches.lock_irq, flags);
+	folios_put_guarded(&held);
 }
 
 void lru_add_drain(void)

@@ -650,12 +650,13 @@ static inline void force_page_cache_readahead(struct address_space *mapping,
  */
 struct folio_guard {
 	struct folio *folio;	/* what this CPU reads */
-	struct folio *kept;	/* what it read when its last reference was put */
+	struct folio *kept;	/* removed: a reference to be put after the read */
 };
 
 DECLARE_PER_CPU_SHARED_ALIGNED(struct folio_guard, folio_guards);
 
 void folio_put_guarded(struct folio *folio, bool now);
+void folios_put_guarded(struct folio_batch *fbatch);
 void folio_batch_put_removed(struct folio_batch *fbatch,
 			     struct address_space *mapping);
 void folio_put_kept(struct folio_guard *guard);

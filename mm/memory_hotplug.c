@@ -2101,6 +2101,8 @@ int offline_pages(unsigned long start_pfn, unsigned long nr_pages,
 	 * filemap_get_entry(): the memmap may be removed next.
 	 */
 	synchronize_rcu();
+	/* And code that found these in guards, folios_leave_guarded(), at theirs. */
+	synchronize_rcu();
 
 	/* Mark all sections offline and remove free pages from the buddy. */
 	managed_pages = __offline_isolated_pages(start_pfn, end_pfn);

@@ -1066,6 +1066,23 @@ static bool may_enter_fs(struct folio *folio, gfp_t gfp_mask)
 	return false;
 }
 
+/* Free frozen folios, also if CPUs read some of them under @guarded. */
+static void free_reclaimed_folios(struct folio_batch *fbatch, bool guarded)
+{
+	unsigned int i;
+
+	if (!guarded) {
+		mem_cgroup_uncharge_folios(fbatch);
+		try_to_unmap_flush();
+		free_unref_folios(fbatch);
+		return;
+	}
+	try_to_unmap_flush();
+	for (i = 0; i < folio_batch_count(fbatch); i++)
+		folio_ref_unfreeze(fbatch->folios[i], 1);
+	folios_put_guarded(fbatch);
+}
+
 /*
  * shrink_folio_list() returns the number of reclaimed pages
  */
@@ -1077,11 +1094,9 @@ static unsigned int shrink_folio_list(struct list_head *folio_list,
 	struct folio_batch free_folios;
 	LIST_HEAD(ret_folios);
 	LIST_HEAD(demote_folios);
-	LIST_HEAD(guarded_folios);
-	struct folio *folio, *next;
 	unsigned int nr_reclaimed = 0, nr_demoted = 0;
 	unsigned int pgactivate = 0;
-	bool do_demote_pass;
+	bool do_demote_pass, guarded = false;
 	struct swap_io_ctx ctx = {};
 
 	folio_batch_init(&free_folios);
@@ -1092,8 +1107,9 @@ static unsigned int shrink_folio_list(struct list_head *folio_list,
 retry:
 	while (!list_empty(folio_list)) {
 		struct address_space *mapping;
+		struct folio *folio;
 		enum folio_references references = FOLIOREF_RECLAIM;
-		bool dirty, writeback, guarded = false;
+		bool dirty, writeback;
 		unsigned int nr_pages;
 
 		cond_resched();
@@ -1514,7 +1530,7 @@ retry:
 
 			if (!removed)
 				goto keep_locked;
-			guarded = removed > 1;
+			guarded |= removed > 1;
 		}
 
 		folio_unlock(folio);
@@ -1526,14 +1542,9 @@ free_it:
 		nr_reclaimed += nr_pages;
 
 		folio_unqueue_deferred_split(folio);
-		if (guarded) {
-			list_add(&folio->lru, &guarded_folios);
-			continue;
-		}
 		if (folio_batch_add(&free_folios, folio) == 0) {
-			mem_cgroup_uncharge_folios(&free_folios);
-			try_to_unmap_flush();
-			free_unref_folios(&free_folios);
+			free_reclaimed_folios(&free_folios, guarded);
+			guarded = false;
 		}
 		continue;
 
@@ -1600,16 +1611,7 @@ keep:
 
 	pgactivate = stat->nr_activate[0] + stat->nr_activate[1];
 
-	mem_cgroup_uncharge_folios(&free_folios);
-	try_to_unmap_flush();
-	free_unref_folios(&free_folios);
-
-	/* After try_to_unmap_flush(), as those above. */
-	list_for_each_entry_safe(folio, next, &guarded_folios, lru) {
-		list_del(&folio->lru);
-		folio_ref_unfreeze(folio, 1);
-		folio_put_guarded(folio, list_empty(&guarded_folios));
-	}
+	free_reclaimed_folios(&free_folios, guarded);
 
 	list_splice(&ret_folios, folio_list);
 	count_vm_events(PGACTIVATE, pgactivate);

@@ -290,6 +290,90 @@ TEST_F_TIMEOUT(small_read, io_uring, LONG_TIMEOUT)
 	ASSERT_EQ(EFAULT, errno);
 }
 
+/* A write that waits for its memory, with the inode of XFS locked, for a while */
+struct slow_write {
+	int fd, uffd, waits;
+	unsigned char *map;
+	ssize_t ret;
+};
+
+static void *slow_write(void *arg)
+{
+	struct slow_write *w = arg;
+
+	w->ret = pwrite(w->fd, w->map, 100, 8 * psz);
+	return NULL;
+}
+
+static void *provide_late(void *arg)
+{
+	struct slow_write *w = arg;
+	struct uffdio_zeropage zero = { .range = { (unsigned long)w->map, psz } };
+	struct pollfd pfd = { .fd = w->uffd, .events = POLLIN };
+	struct uffd_msg msg;
+
+	if (poll(&pfd, 1, WAIT_MS) == 1 && read(w->uffd, &msg, sizeof(msg)) == sizeof(msg))
+		ADD(&w->waits, 1);
+	usleep(50000);
+	ioctl(w->uffd, UFFDIO_ZEROPAGE, &zero);
+	return NULL;
+}
+
+/*
+ * io_uring repeats a read without IOCB_NOWAIT if it could not lock the inode. If only
+ * its first page is cached then, it ends, and with all data.
+ */
+TEST(io_uring_part)
+{
+	unsigned char *area = mmap(NULL, psz, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	struct slow_write w = { .fd = make_file(XFS) };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING, .range.len = psz };
+	struct uffdio_api api = { .api = UFFD_API };
+	unsigned char data[200], buf[64];
+	const ssize_t pos = psz - 96, len = 200, small = 64;
+	struct ring ring;
+	pthread_t thread[2];
+	int err, i, part = 0;
+
+	w.uffd = syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (w.fd < 0 || w.uffd < 0)
+		SKIP(return, "no XFS, or no userfaultfd");
+	err = ring_setup(_metadata, &ring, area, psz);
+	if (err)
+		SKIP(return, "io_uring_setup: %s", strerror(err));
+	ASSERT_EQ(0, ioctl(w.uffd, UFFDIO_API, &api));
+	/* Small writes make small folios. */
+	for (i = 0; i < 16; i++)
+		ASSERT_TRUE(write_words(w.fd, i * psz, psz, 0, 0));
+	ASSERT_EQ(len, pread(w.fd, data, len, pos));
+	for (i = 0; i < 8; i++) {
+		w.waits = 0;
+		w.map = mmap(NULL, psz, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		reg.range.start = (unsigned long)w.map;
+		ASSERT_EQ(0, ioctl(w.uffd, UFFDIO_REGISTER, &reg));
+		ASSERT_EQ(0, fsync(w.fd));
+		posix_fadvise(w.fd, psz, 7 * psz, POSIX_FADV_DONTNEED);
+		/* Not in sequence, so that pageguard reads this file without references. */
+		ASSERT_EQ(small, pread(w.fd, buf, small, 2000));
+		ASSERT_EQ(small, pread(w.fd, buf, small, 100));
+		ASSERT_EQ(0, pthread_create(&thread[0], NULL, slow_write, &w));
+		ASSERT_EQ(0, pthread_create(&thread[1], NULL, provide_late, &w));
+		while (!LOAD(&w.waits))
+			usleep(1000);
+		part += nr_cached(w.fd, 0, psz) && !nr_cached(w.fd, psz, psz);
+		ASSERT_EQ(len, ring_wait(_metadata, &ring, (struct io_uring_sqe){
+			.opcode = IORING_OP_READ, .fd = w.fd, .addr = (unsigned long)area,
+			.len = len, .off = pos }));
+		ASSERT_EQ(0, memcmp(data, area, len));
+		pthread_join(thread[0], NULL);
+		pthread_join(thread[1], NULL);
+		ASSERT_EQ(100, w.ret);
+		munmap(w.map, psz);
+	}
+	EXPECT_NE(0, part);
+}
+
 static bool touches(int fd, ssize_t len)
 {
 	struct timespec past[2] = { { .tv_sec = 1000 }, { .tv_nsec = UTIME_OMIT } };

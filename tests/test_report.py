@@ -53,7 +53,7 @@ class Write(KernelCase):
 
     def written(self, fresh: bool = True, rows: list[dict] = ROWS) -> str:
         """The report of @rows."""
-        report.write_files(self.out, self.base, [(TOPIC, runs.Figures(rows, [self.out / "2026-02-03"], fresh))])
+        report.write_files(self.out, self.base, self.imported(), [(TOPIC, runs.Figures(rows, [self.out / "2026-02-03"], fresh))])
         return (self.out / "report.md").read_text()
 
     def test_tables(self):
@@ -69,6 +69,11 @@ class Write(KernelCase):
         self.assertNotIn("lines_mean", text)
         self.assertEqual(self.plots, ["9.1.2"])
         self.assertEqual(self.written(), text)
+
+    def test_earlier(self):
+        """Rows of an earlier state of the series are neither in the report nor in rows.csv."""
+        self.assertNotIn("| free |", self.written(fresh=False))
+        self.assertEqual(len((self.out / "rows.csv").read_text().splitlines()), 1)
 
     def test_csv(self):
         """rows.csv has every kernel of every row, and the base against itself."""

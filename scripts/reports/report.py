@@ -26,7 +26,7 @@ from reports.stats import CANNOT_TELL, WORSE, narrow
 from reports.suites_table import suites_section
 from source.fetch import repository
 
-from reports.runs import AGAIN, EVIDENCE, TIMED, Figures, change, newest_suites, read_json, row_verdict
+from reports.runs import AGAIN, EVIDENCE, TIMED, Figures, change, fresh_suites, newest_suites, read_json, row_verdict
 
 INTRODUCTION = """Counts are exact, or means ± twice their standard error: `counter` from tracepoints of the `trace`
 kernel, `icount` executed instructions of the `bench` kernel in QEMU, `lines` cache lines that one CPU writes and
@@ -61,7 +61,8 @@ def timed_table(rows: list[dict]) -> list[str]:
     lines = []
     for row in rows:
         found = row["statistics"]
-        lines.append([row["condition"], number(row["values"]["baseline"]), interval(found),
+        what = "" if row["metric"] == "throughput" else f", {row['metric']} in {row['unit']}"
+        lines.append([row["condition"] + what, number(row["values"]["baseline"]), interval(found),
                       interval(found["sides"][AGAIN]), row_verdict(row),
                       *(f"{found['sides'][side]['ratio']:.2f}" if side in found["sides"] else "" for side in others)])
     return markdown(["condition", "base", "series / base", "A/A", "verdict", *(f"{side} / base" for side in others)],
@@ -89,6 +90,8 @@ def topic_section(topic: Topic, own: Figures) -> list[str]:
     where = read_json(own.runs[-1] / "environment.json")[topic.name]
     lines += [f"{', '.join(f'[{path.name}]({path.name})' for path in own.runs)}: {where['base']}, {where['compiler']}, "
               f"{where['qemu'].split(' (')[0]}, host {where['host CPU']}.", ""]
+    if not own.fresh:
+        return [*lines, without, ""]
     lines += [*([without] if without else chosen_rows(topic, own)), ""]
     timed = [row for row in own.rows if "statistics" in row]
     if timed:
@@ -109,7 +112,7 @@ def rows_csv(known: list[tuple[Topic, Figures]]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for topic, own in known:
-        for row in sorted(own.rows, key=lambda row: list(EVIDENCE).index(row["evidence"])):
+        for row in sorted(own.rows if own.fresh else [], key=lambda row: list(EVIDENCE).index(row["evidence"])):
             found = row.get("statistics")
             ratios = {"patched": found, **found["sides"]} if found else {}
             for side in dict.fromkeys([*row["values"], *ratios]):
@@ -123,8 +126,9 @@ def rows_csv(known: list[tuple[Topic, Figures]]) -> str:
     return out.getvalue()
 
 
-def write_files(out: Path, base: Base, known: list[tuple[Topic, Figures]]) -> None:
-    """Write report.md, rows.csv and the figure of the topics @known into @out."""
+def write_files(out: Path, base: Base, repo: Path, known: list[tuple[Topic, Figures]]) -> None:
+    """Write report.md, rows.csv and the figure of the topics @known into @out: rows of
+    series as they are in @repo."""
     lines = [f"# What was measured on {base.tag}", "", INTRODUCTION, ""]
     if plot.plot([(topic, own) for topic, own in known if own.fresh], base.version, out / "figure.svg"):
         lines += ["![series / base](figure.svg)", ""]
@@ -134,7 +138,7 @@ def write_files(out: Path, base: Base, known: list[tuple[Topic, Figures]]) -> No
         lines += ["## Other machines", "", "[machines.md](machines.md) has what they measured.", ""]
     suites = newest_suites(base)
     if suites:
-        lines += suites_section(read_json(suites / "suites.json"))
+        lines += suites_section(read_json(suites / "suites.json"), fresh_suites(base, repo, suites))
     (out / "report.md").write_text("\n".join(lines).rstrip() + "\n")
     (out / "rows.csv").write_text(rows_csv(known))
 
@@ -154,7 +158,7 @@ def main() -> None:
     repo = repository(base, args.kdir)
     known = figures.load(base, repo)
     out = ROOT / "results" / base.name
-    write_files(out, base, list(known.values()))
+    write_files(out, base, repo, list(known.values()))
     say(f"report: {out / 'report.md'}")
     others = machines.page(base, repo, [topic for topic, _ in known.values()])
     if others:

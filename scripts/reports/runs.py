@@ -84,7 +84,7 @@ def key_of(row: dict) -> tuple[str, str, str]:
 def more_is_better(unit: str) -> bool:
     """Whether a larger value in @unit is a gain: a rate, or what gets through,
     but not a time or a count for each operation."""
-    return unit.endswith("/s") or unit in ("per s", "done") or unit.startswith("of ")
+    return unit.endswith("/s") or unit in ("per s", "done", "touched") or unit.startswith("of ")
 
 
 def change(row: dict) -> float | None:

@@ -8,7 +8,8 @@ CONDITIONS = (
     "with lockdep; a report in the kernel's log is a failure of the program that runs. `um` is User-Mode Linux with "
     "KASAN, `check` QEMU on x86-64 with KASAN, for what the former lacks. A program that did something else on one "
     "side was run {repeats} times more on each: it differs where the patched kernel did what {base} never did, and "
-    "is unsteady where {base} does that, too. {cpu}, {compiler}, {virtual} virtual CPUs, {memory}.")
+    "is unsteady otherwise. {cpu}, {compiler}, {virtual} virtual CPUs, {memory}.")
+EARLIER = "These ran with an earlier state of the series: `make suites`."
 HEADS = ("suite", "version", "guest", "programs", "baseline: passed, failed, skipped", "patched", "differ", "unsteady")
 
 
@@ -21,9 +22,10 @@ def behaviours(sides: dict) -> str:
                      for side, seen in sides.items())
 
 
-def suites_section(content: dict) -> list[str]:
+def suites_section(content: dict, fresh: bool) -> list[str]:
+    """The lines of the section of a suites.json; @fresh: it is of the series as they are."""
     where = content["environment"]
-    lines = ["## Other people's tests", "", CONDITIONS.format(
+    lines = ["## Other people's tests", "", *([] if fresh else [EARLIER, ""]), CONDITIONS.format(
         base=where["base"], repeats=where["repeats"], cpu=where["host CPU"], compiler=where["compiler"],
         virtual=where["virtual CPUs"], memory=where["memory"]), "",
         "| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]

@@ -40,7 +40,7 @@ class Verdicts(Case):
                     "5 ms", "cannot be told apart")
         self.begins(survey.pipe_verdict(sizes, 1), "perhaps", "not seen")
         self.begins(survey.pipe_verdict({"@bytes": buckets((2048, 10))}, 1), "hardly", "0 % of 10 writes",
-                    "patches 1 and 2")
+                    "patches 2 and 3")
         self.begins(survey.pipe_verdict({}, 1), "no", "nobody wrote")
         self.begins(survey.pipe_verdict({"@write_ns": buckets((1024, 9)), "@in_write_ns": 5}, 1), "cannot tell")
 

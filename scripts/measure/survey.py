@@ -93,7 +93,7 @@ def pipe_verdict(maps: dict, seconds: float) -> str:
     writes, large = total(maps["@bytes"]), at_or_above(maps["@bytes"], PAGE)
     what = f"{share(large, writes)} of {writes / seconds:,.0f} writes a second are of a page or more"
     if not large:
-        return f"hardly: {what}, and smaller ones gain from patches 1 and 2 only"
+        return f"hardly: {what}, and smaller ones gain from patches 2 and 3 only"
     if "@wait_ns" not in maps:
         if "@write_ns" not in maps:
             return f"perhaps: {what}, but waits for the mutex are not seen here"

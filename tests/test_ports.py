@@ -117,6 +117,15 @@ class Fit(KernelCase):
         self.assertEqual((found.result().verdict, found.result().name),
                          (PASSED, f"alpha of {self.base.name}: applies; 1 objects compile"))
 
+    def test_ignored(self):
+        """Files that an archive's own .gitignore names are part of it."""
+        put(self.kdir / ".gitignore", "/*\n")
+        put(self.kdir / "fs/new.c", "new\n")
+        for all_files, there in ((False, 0), (True, 1)):
+            start = fit.snapshot(self.repo, self.base, self.kdir, all_files)
+            found = git("--git-dir", self.repo, "ls-tree", "-r", "--name-only", start, cwd=self.dir).splitlines()
+            self.assertEqual(found.count("fs/new.c"), there)
+
     def test_merged(self):
         """Where git merges a patch, the series is written, and applies there."""
         found = self.tried(("line 5\n", "line five\n"))

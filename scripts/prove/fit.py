@@ -53,13 +53,14 @@ def release_of(tree: Path) -> str:
     return "v" + ".".join(words.get(word, "0") for word in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
 
 
-def snapshot(repo: Path, base: Base, tree: Path) -> str:
+def snapshot(repo: Path, base: Base, tree: Path, all_files: bool = False) -> str:
     """The kernel @tree as a commit in @repo, the repository of @base, which has most
-    of its files already; the tree itself is only read."""
+    of its files already; the tree itself is only read.  @all_files: those that its
+    .gitignore names, too, which in Debian's sources is all of them."""
     env = {**GIT_IDENTITY, "GIT_INDEX_FILE": str(cache() / "fit.index")}
     git = ["git", "--git-dir", repo, "--work-tree", tree, "-c", "gc.auto=0"]
     output(*git, "read-tree", base.tag, env=env)
-    output(*git, "add", "-A", ".", env=env, cwd=tree)
+    output(*git, "add", "-A", *(["-f"] if all_files else []), ".", env=env, cwd=tree)
     made = output(*git, "write-tree", env=env)
     return output(*git, "commit-tree", "-m", release_of(tree), made, env=env)
 
@@ -163,7 +164,7 @@ def main() -> int:
     found = []
     with lock(f"{repo.name}-fit"):
         say(f"fit: reading {release} (log of builds: {cache()}/log/fit-*.log)")
-        start = snapshot(repo, base, tree)
+        start = snapshot(repo, base, tree, all_files=Path(args.kdir).is_file())
         for topic in topics:
             found.append(fit(repo, base, topic, start, args.out / release / topic.name))
             list(shown([found[-1].result()]))

@@ -53,7 +53,8 @@ class Write(KernelCase):
 
     def written(self, fresh: bool = True, rows: list[dict] = ROWS) -> str:
         """The report of @rows."""
-        report.write_files(self.out, self.base, self.imported(), [(TOPIC, runs.Figures(rows, [self.out / "2026-02-03"], fresh))])
+        known = [(TOPIC, runs.Figures(rows, [self.out / "2026-02-03"], fresh))]
+        report.write_files(self.out, self.base, self.imported(), known)
         return (self.out / "report.md").read_text()
 
     def test_tables(self):

@@ -138,7 +138,8 @@ class Model:
                     f"in another direction: {'; '.join(wrong)}" if wrong else "")
 
     def gates(self) -> list[Gate]:
-        sides = {side for row in self.rows.values() for side in row.get("statistics", {}).get("sides", {})}
+        counted = {side for (metric, _), row in self.rows.items() if metric == self.metric for side in row["values"]}
+        sides = {side for row in self.rows.values() for side in row.get("statistics", {}).get("sides", {})} & counted
         return [self.other_base(), *(self.kernel(side) for side in ("patched", *sorted(sides - {AGAIN}))), published()]
 
     def lines(self) -> list[str]:

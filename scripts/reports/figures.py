@@ -197,7 +197,7 @@ def readme_table(base: Base, known: dict[str, tuple[Topic, Figures]]) -> str:
     return "\n".join(lines)
 
 
-def costs(known: dict[str, tuple[Topic, Figures]]) -> str:
+def costs(_base: Base, known: dict[str, tuple[Topic, Figures]]) -> str:
     lines = []
     for name, (topic, own) in known.items():
         lines.append(f"{name}: " + (marked(topic, own, lambda wanted, row: wanted.cost)
@@ -205,7 +205,7 @@ def costs(known: dict[str, tuple[Topic, Figures]]) -> str:
     return "\n".join(lines)
 
 
-def fits() -> str:
+def fits(*_unused: object) -> str:
     """Of each release that make fit was run with for results/fit/, which series it takes."""
     lines = []
     releases = (ROOT / "results/fit").glob("*.json")
@@ -222,11 +222,15 @@ def fits() -> str:
     return "\n".join(lines)
 
 
+# The blocks of our pages that are of all topics, by name.
+OF_ALL = {"table": readme_table, "costs": costs, "fits": fits}
+
+
 def block(name: str, base: Base, known: dict[str, tuple[Topic, Figures]], letter: str) -> str:
     """What the block @name has; @letter: the topic in whose cover letter it
     stands, or nothing."""
-    if not letter and name in ("table", "costs", "fits"):
-        return readme_table(base, known) if name == "table" else costs(known) if name == "costs" else fits()
+    if not letter and name in OF_ALL:
+        return OF_ALL[name](base, known)
     owner, _, which = (letter, "", name) if letter else name.partition(".")
     if owner not in known:
         raise Failure(f"a block is called '{name}', and there is no such topic: {', '.join(known)}")
@@ -246,7 +250,7 @@ def fill(text: str, base: Base, known: dict[str, tuple[Topic, Figures]], letter:
         content = block(match["name"], base, known, letter)
         if match["kind"] == "..":
             # A comment of reStructuredText ends with an empty line.
-            plain = match["name"] in ("table", "costs", "fits") or match["name"].endswith(".table")
+            plain = match["name"] in OF_ALL or match["name"].endswith(".table")
             content = f"\n::\n\n{textwrap.indent(content, '  ')}\n" if plain else f"\n{content}\n"
         return f"{match['begin']}{content}\n{match['end']}"
 

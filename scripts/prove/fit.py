@@ -16,7 +16,7 @@ from pathlib import Path
 
 from core.command import arguments, run
 from core.install import need
-from core.ktap import FAILED, PASSED, Result, shown
+from core.ktap import FAILED, PASSED, Result, show
 from core.locks import cache, lock, write_json
 from core.model import Base, Topic, bases, chosen_topics, replaced
 from core.process import GIT_IDENTITY, Failure, logged, output, say
@@ -112,7 +112,7 @@ def compiled(path: Path, out: Path, start: str, name: str) -> tuple[int, str]:
 @dataclass(frozen=True)
 class Fit:
     """What came of the series @name for the base @base on another release: @why it does
-    not fit, or nothing; the numbers of the patches that git had to @merge; @objects that
+    not fit, or nothing; the numbers of the patches that git had @merged; @objects that
     compile."""
 
     name: str
@@ -133,7 +133,7 @@ def fit(repo: Path, base: Base, topic: Topic, start: str, to: Path) -> Fit:
     """Whether the series of @topic for @base fits the kernel @start in @repo, below
     which what it needs comes first; where git had to merge, it is written to @to."""
     path = worktree(repo, "fit", start)
-    merged, why = put_on(path, [patch for one in topic.below(base) for patch in one.patches(base)])
+    _, why = put_on(path, [patch for one in topic.below(base) for patch in one.patches(base)])
     under = output("git", "-C", path, "rev-parse", "HEAD")
     merged, why = ([], why) if why else put_on(path, topic.patches(base))
     if why:
@@ -167,7 +167,7 @@ def main() -> int:
         start = snapshot(repo, base, tree, all_files=Path(args.kdir).is_file())
         for topic in topics:
             found.append(fit(repo, base, topic, start, args.out / release / topic.name))
-            list(shown([found[-1].result()]))
+            show([found[-1].result()])
     args.out.mkdir(parents=True, exist_ok=True)
     write_json(args.out / f"{release}.json", [asdict(one) for one in found])
     return any(one.why for one in found)

@@ -558,14 +558,20 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 		mutex_lock(&pipe->mutex);
 	}
 	/* Readers sleep until an empty pipe gets data, and that is what they wait for. */
-	if (pipe_is_empty(pipe))
-		wake_next_reader = wake_writer && anon_pipe_hand_over(pipe, &handed_over);
-	else if (wake_writer)
-		anon_pipe_hand_over(pipe, &handed_over);
-	wake_writer = wake_writer && !pipe_is_full(pipe);
+	if (wake_writer) {
+		bool empty = pipe_is_empty(pipe);
+		bool more = anon_pipe_hand_over(pipe, &handed_over);
+
+		if (empty)
+			wake_next_reader = more;
+		wake_writer = !pipe_is_full(pipe);
+	} else if (pipe_is_empty(pipe)) {
+		wake_next_reader = false;
+	}
 	mutex_unlock(&pipe->mutex);
 
-	wake_up_q(&handed_over);
+	if (!wake_q_empty(&handed_over))
+		wake_up_q(&handed_over);
 	if (wake_writer)
 		wake_up_interruptible_sync_poll(&pipe->wr_wait, EPOLLOUT | EPOLLWRNORM);
 	if (wake_next_reader)
@@ -605,6 +611,7 @@ struct anon_pipe_prep {
 	unsigned int merge;	/* bytes to merge with the last buffer, if they fit */
 	int error;
 	bool small;		/* less than a page: copied when there is room */
+	bool lean;		/* over a limit: copied when there is room, too */
 	struct list_head blocked;	/* waits for room; anybody may put in the pages */
 	struct task_struct *task;
 };
@@ -623,13 +630,28 @@ static struct page *anon_pipe_next_page(struct anon_pipe_prep *prep, unsigned in
 	return page;
 }
 
+/* The unit of ->merge_room */
+#define PIPE_MERGE_UNIT	(PAGE_SIZE / 8)
+
+/*
+ * Tell writes that have yet to take the mutex how much may be merged with the last
+ * buffer, whose data end at @end, at most. The unit is large, so that few short
+ * writes take the cache line of ->head from a reader.
+ */
+static void anon_pipe_set_merge_room(struct pipe_inode_info *pipe, unsigned int end)
+{
+	u8 room = DIV_ROUND_UP(PAGE_SIZE - end, PIPE_MERGE_UNIT);
+
+	if (pipe->merge_room != room)
+		WRITE_ONCE(pipe->merge_room, room);
+}
+
 /* Put a page of a write into the pipe, which is not full. */
-static void anon_pipe_push_buf(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
-			       struct page *page, unsigned int len)
+static void anon_pipe_push_buf(struct pipe_inode_info *pipe, struct page *page,
+			       unsigned int len, bool packet)
 {
 	unsigned int head = pipe->head;
 	struct pipe_buffer *buf = pipe_buf(pipe, head);
-	bool packet = is_packetized(prep->filp);
 
 	buf->page = page;
 	buf->ops = &anon_pipe_buf_ops;
@@ -638,8 +660,7 @@ static void anon_pipe_push_buf(struct pipe_inode_info *pipe, struct anon_pipe_pr
 	buf->flags = packet ? PIPE_BUF_FLAG_PACKET : PIPE_BUF_FLAG_CAN_MERGE;
 	pipe->head = head + 1;
 	WRITE_ONCE(pipe->merge_head, head + 1);
-	WRITE_ONCE(pipe->merge_room, packet ? 0 : PAGE_SIZE - len);
-	prep->done += len;
+	anon_pipe_set_merge_room(pipe, packet ? PAGE_SIZE : len);
 }
 
 /* Put the prepared pages into the pipe, as many as there is room for. */
@@ -650,12 +671,10 @@ static void anon_pipe_link(struct pipe_inode_info *pipe, struct anon_pipe_prep *
 	while (prep->nr && !pipe_is_full(pipe)) {
 		struct page *page = anon_pipe_next_page(prep, &len);
 
-		anon_pipe_push_buf(pipe, prep, page, len);
+		anon_pipe_push_buf(pipe, page, len, is_packetized(prep->filp));
+		prep->done += len;
 	}
 }
-
-/* How many reads leave room to a writer that does not queue, and found none */
-#define PIPE_LEAVE_ROOM	16
 
 /*
  * A read that has made room in a full pipe puts in what blocked writers have
@@ -772,24 +791,73 @@ static void anon_pipe_fill(struct pipe_inode_info *pipe, struct anon_pipe_prep *
 {
 	const gfp_t gfp = GFP_HIGHUSER | __GFP_ACCOUNT;
 	unsigned int room = prep->small ? 1 : anon_pipe_room(pipe);
+	unsigned int merge_room = READ_ONCE(pipe->merge_room) * PIPE_MERGE_UNIT;
 
-	/* A guess. If it is wrong, the odd bytes take a buffer of their own. */
+	/* A guess, as the mutex is not held. */
 	if (!prep->nr && (prep->small || (room < READ_ONCE(pipe->max_usage) &&
 					  READ_ONCE(pipe->head) == READ_ONCE(pipe->merge_head) &&
-					  prep->merge <= READ_ONCE(pipe->merge_room))))
+					  prep->merge <= merge_room)))
 		prep->odd = prep->merge;
 	anon_pipe_prepare(pipe, prep, from, room + !!prep->odd, gfp);
-	if (!prep->small && !anon_pipe_nonblock(iocb))
+	if (!prep->small && !prep->lean && !anon_pipe_nonblock(iocb))
 		anon_pipe_prepare(pipe, prep, from, PIPE_DEF_BUFFERS,
 				  (gfp & ~__GFP_DIRECT_RECLAIM) | __GFP_NOWARN);
 }
 
-static void anon_pipe_merged(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
-			     struct pipe_buffer *buf, unsigned int len)
+static void anon_pipe_merged(struct pipe_inode_info *pipe, struct pipe_buffer *buf,
+			     unsigned int len)
 {
 	buf->len += len;
-	prep->done += len;
-	WRITE_ONCE(pipe->merge_room, PAGE_SIZE - buf->offset - buf->len);
+	anon_pipe_set_merge_room(pipe, buf->offset + buf->len);
+}
+
+/*
+ * If it wasn't empty we try to merge new data into
+ * the last buffer.
+ *
+ * That naturally merges small writes, but it also
+ * page-aligns the rest of the writes for large writes
+ * spanning multiple pages.
+ */
+static struct pipe_buffer *anon_pipe_merge_buf(struct pipe_inode_info *pipe, size_t len)
+{
+	struct pipe_buffer *buf = pipe_buf(pipe, pipe->head - 1);
+
+	if (pipe_is_empty(pipe) || !(buf->flags & PIPE_BUF_FLAG_CAN_MERGE) ||
+	    buf->offset + buf->len + len > PAGE_SIZE)
+		return NULL;
+	return buf;
+}
+
+/*
+ * Put in a write of less than a page. Returns its length, 0 if there is no room, or
+ * -EAGAIN if that needs a page fault, or a page that has yet to be allocated.
+ */
+static int anon_pipe_put_short(struct pipe_inode_info *pipe, struct iov_iter *from,
+			       struct page **empty, bool packet)
+{
+	size_t len = iov_iter_count(from);
+	struct pipe_buffer *buf = anon_pipe_merge_buf(pipe, len);
+	struct page *page;
+
+	if (buf) {
+		if (!anon_pipe_copy_in(buf->page, buf->offset + buf->len, len, from, true))
+			return -EAGAIN;
+		anon_pipe_merged(pipe, buf, len);
+		return len;
+	}
+
+	if (pipe_is_full(pipe))
+		return 0;
+	page = anon_pipe_pop_page(empty) ?: anon_pipe_get_page(pipe, 0);
+	if (!page)
+		return -EAGAIN;
+	if (!anon_pipe_copy_in(page, 0, len, from, true)) {
+		anon_pipe_push_page(empty, page);
+		return -EAGAIN;
+	}
+	anon_pipe_push_buf(pipe, page, len, packet);
+	return len;
 }
 
 /*
@@ -799,39 +867,30 @@ static void anon_pipe_merged(struct pipe_inode_info *pipe, struct anon_pipe_prep
 static int anon_pipe_put(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
 			 struct iov_iter *from)
 {
-	struct pipe_buffer *buf = pipe_buf(pipe, pipe->head - 1);
 	unsigned int room = anon_pipe_room(pipe), len;
-	unsigned int end = buf->offset + buf->len;
+	struct pipe_buffer *buf;
 	struct page *page;
+	bool fits;
+	int ret;
 
-	/*
-	 * If it wasn't empty we try to merge new data into
-	 * the last buffer.
-	 *
-	 * That naturally merges small writes, but it also
-	 * page-aligns the rest of the writes for large writes
-	 * spanning multiple pages.
-	 */
-	if (!prep->merge || pipe_is_empty(pipe) ||
-	    !(buf->flags & PIPE_BUF_FLAG_CAN_MERGE) || end + prep->merge > PAGE_SIZE)
-		buf = NULL;
-
-	if (prep->small && !prep->nr && !prep->error && (buf || room)) {
-		len = iov_iter_count(from);
-		page = buf ? buf->page : anon_pipe_pop_page(&prep->empty) ?:
-					 anon_pipe_get_page(pipe, 0);
-		if (page && anon_pipe_copy_in(page, buf ? end : 0, len, from, true)) {
-			if (buf)
-				anon_pipe_merged(pipe, prep, buf, len);
-			else
-				anon_pipe_push_buf(pipe, prep, page, len);
-			return 0;
-		}
-		if (page && !buf)
-			anon_pipe_push_page(&prep->empty, page);
-		return 1;
+	if (prep->small && !prep->nr && !prep->error) {
+		ret = anon_pipe_put_short(pipe, from, &prep->empty, is_packetized(prep->filp));
+		if (ret < 0)
+			return 1;
+		prep->done = ret;
+		return 0;
 	}
 
+	buf = prep->merge ? anon_pipe_merge_buf(pipe, prep->merge) : NULL;
+	fits = prep->nr + DIV_ROUND_UP(iov_iter_count(from), PAGE_SIZE) <= room;
+	/* If the guess was wrong, copy again, unless it only takes one more buffer. */
+	if (!prep->small && (buf ? !prep->odd && !fits : prep->odd && prep->nr)) {
+		anon_pipe_unprepare(prep, from);
+		prep->odd = buf ? prep->merge : 0;
+		if (!buf)
+			prep->merge = 0;
+		return 1;
+	}
 	/* Data that fit are not mixed with others': put in all of them at once. */
 	if (iov_iter_count(from) && !prep->error && (!prep->done || !prep->nr) &&
 	    prep->nr < room + (buf && prep->odd))
@@ -841,11 +900,13 @@ static int anon_pipe_put(struct pipe_inode_info *pipe, struct anon_pipe_prep *pr
 
 	if (buf && prep->odd) {
 		page = anon_pipe_next_page(prep, &len);
-		memcpy_page(buf->page, end, page, 0, len);
+		memcpy_page(buf->page, buf->offset + buf->len, page, 0, len);
 		anon_pipe_push_page(&prep->empty, page);
-		anon_pipe_merged(pipe, prep, buf, len);
+		anon_pipe_merged(pipe, buf, len);
+		prep->done += len;
 	}
 	prep->merge = 0;
+	prep->odd = 0;
 	anon_pipe_link(pipe, prep);
 	return 0;
 }
@@ -870,9 +931,12 @@ static void anon_pipe_wait(struct pipe_inode_info *pipe, struct anon_pipe_prep *
 {
 	unsigned long nr = atomic_long_read(&pipe->user->pipe_bufs) + prep->nr;
 
-	if (prep->nr > PIPE_DEF_BUFFERS ||
-	    ((too_many_pipe_buffers_soft(nr) || too_many_pipe_buffers_hard(nr)) &&
-	     pipe_is_unprivileged_user()))
+	/* It asks for nothing, so this is not to be audited. */
+	if ((too_many_pipe_buffers_soft(nr) || too_many_pipe_buffers_hard(nr)) &&
+	    !has_capability_noaudit(current, CAP_SYS_RESOURCE) &&
+	    !has_capability_noaudit(current, CAP_SYS_ADMIN))
+		prep->lean = true;
+	if (prep->nr && (prep->lean || prep->nr > PIPE_DEF_BUFFERS))
 		anon_pipe_unprepare(prep, from);
 	nr = prep->nr;
 	account_pipe_buffers(pipe->user, 0, nr);
@@ -888,14 +952,45 @@ static void anon_pipe_wait(struct pipe_inode_info *pipe, struct anon_pipe_prep *
 	account_pipe_buffers(pipe->user, nr, 0);
 }
 
-static ssize_t
-anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
+/* After a write, without pipe->mutex. */
+static void anon_pipe_wake_readers(struct pipe_inode_info *pipe, bool was_empty)
+{
+	/*
+	 * If we do do a wakeup event, we do a 'sync' wakeup, because we
+	 * want the reader to start processing things asap, rather than
+	 * leave the data pending.
+	 *
+	 * This is particularly important for small writes, because of
+	 * how (for example) the GNU make jobserver uses small writes to
+	 * wake up pending jobs
+	 *
+	 * ->pseudo_edgetrigger enables per-write wakeups, see pipe_poll()
+	 *
+	 * The barrier in wq_has_sleeper() orders the stores above, to ->head,
+	 * before its look at the queue. It pairs with set_current_state() in
+	 * prepare_to_wait_event() and with smp_mb() in poll_wait(), which order
+	 * the store to the queue before the load of ->head.
+	 */
+	if ((was_empty || READ_ONCE(pipe->pseudo_edgetrigger)) &&
+	    wq_has_sleeper(&pipe->rd_wait))
+		wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
+	if (unlikely(READ_ONCE(pipe->fasync_readers)))
+		kill_fasync(&pipe->fasync_readers, SIGIO, POLL_IN);
+}
+
+/*
+ * A write of a page or more, or a short one that was not put in at once. For want of
+ * room or readers, that one comes with pipe->mutex held, and @locked.
+ */
+static noinline ssize_t anon_pipe_write_slow(struct kiocb *iocb, struct iov_iter *from,
+					     struct page *empty, bool locked)
 {
 	struct file *filp = iocb->ki_filp;
 	struct pipe_inode_info *pipe = filp->private_data;
 	size_t total_len = iov_iter_count(from);
 	struct anon_pipe_prep prep = {
 		.filp = filp,
+		.empty = empty,
 		.merge = total_len & (PAGE_SIZE - 1),
 		.small = total_len < PAGE_SIZE,
 		.task = current,
@@ -903,27 +998,10 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 	bool was_empty = false, wake_next_writer = false, full;
 	int ret = 0;
 
-	/*
-	 * Reject writing to watch queue pipes before the point where we lock
-	 * the pipe.
-	 * Otherwise, lockdep would be unhappy if the caller already has another
-	 * pipe locked.
-	 * If we had to support locking a normal pipe and a notification pipe at
-	 * the same time, we could set up lockdep annotations for that, but
-	 * since we don't actually need that, it's simpler to just bail here.
-	 */
-	if (pipe_has_watch_queue(pipe))
-		return -EXDEV;
-
-	/* Null write succeeds. */
-	if (unlikely(total_len == 0))
-		return 0;
-
-	if (!prep.small)
+	if (!locked) {
 		anon_pipe_fill(pipe, &prep, iocb, from);
-	else if (!READ_ONCE(pipe->spare_page[0]))
-		prep.empty = anon_pipe_get_page(pipe, GFP_HIGHUSER | __GFP_ACCOUNT);
-	mutex_lock(&pipe->mutex);
+		mutex_lock(&pipe->mutex);
+	}
 
 	while (prep.nr || iov_iter_count(from)) {
 		if (!pipe->readers) {
@@ -943,7 +1021,7 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 
 		/* Wait for buffer space to become available. */
 		if (!ret && anon_pipe_nonblock(iocb)) {
-			WRITE_ONCE(pipe->room_wanted, PIPE_LEAVE_ROOM);
+			pipe_want_room(pipe);
 			ret = -EAGAIN;
 			break;
 		}
@@ -984,31 +1062,59 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 	anon_pipe_cache_pages(pipe, &prep.empty);
 	mutex_unlock(&pipe->mutex);
 
-	/*
-	 * If we do do a wakeup event, we do a 'sync' wakeup, because we
-	 * want the reader to start processing things asap, rather than
-	 * leave the data pending.
-	 *
-	 * This is particularly important for small writes, because of
-	 * how (for example) the GNU make jobserver uses small writes to
-	 * wake up pending jobs
-	 *
-	 * ->pseudo_edgetrigger enables per-write wakeups, see pipe_poll()
-	 *
-	 * The barrier in wq_has_sleeper() orders the stores above, to ->head,
-	 * before its look at the queue. It pairs with set_current_state() in
-	 * prepare_to_wait_event() and with smp_mb() in poll_wait(), which order
-	 * the store to the queue before the load of ->head.
-	 */
-	if ((was_empty || READ_ONCE(pipe->pseudo_edgetrigger)) &&
-	    wq_has_sleeper(&pipe->rd_wait))
-		wake_up_interruptible_sync_poll(&pipe->rd_wait, EPOLLIN | EPOLLRDNORM);
-	if (unlikely(READ_ONCE(pipe->fasync_readers)))
-		kill_fasync(&pipe->fasync_readers, SIGIO, POLL_IN);
+	anon_pipe_wake_readers(pipe, was_empty);
 	if (wake_next_writer)
 		wake_up_interruptible_sync_poll(&pipe->wr_wait, EPOLLOUT | EPOLLWRNORM);
 	anon_pipe_put_pages(&prep.empty);
 	return prep.done ?: ret;
+}
+
+static ssize_t
+anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
+{
+	struct file *filp = iocb->ki_filp;
+	struct pipe_inode_info *pipe = filp->private_data;
+	size_t len = iov_iter_count(from);
+	struct page *empty = NULL;
+	bool was_empty;
+	int ret = 0;
+
+	/*
+	 * Reject writing to watch queue pipes before the point where we lock
+	 * the pipe.
+	 * Otherwise, lockdep would be unhappy if the caller already has another
+	 * pipe locked.
+	 * If we had to support locking a normal pipe and a notification pipe at
+	 * the same time, we could set up lockdep annotations for that, but
+	 * since we don't actually need that, it's simpler to just bail here.
+	 */
+	if (pipe_has_watch_queue(pipe))
+		return -EXDEV;
+
+	/* Null write succeeds. */
+	if (unlikely(len == 0))
+		return 0;
+
+	if (len >= PAGE_SIZE)
+		return anon_pipe_write_slow(iocb, from, NULL, false);
+
+	if (!READ_ONCE(pipe->spare_page[0]))
+		empty = anon_pipe_get_page(pipe, GFP_HIGHUSER | __GFP_ACCOUNT);
+	mutex_lock(&pipe->mutex);
+	was_empty = pipe_is_empty(pipe);
+	if (pipe->readers)
+		ret = anon_pipe_put_short(pipe, from, &empty, is_packetized(filp));
+	if (unlikely(ret <= 0)) {
+		if (ret)
+			mutex_unlock(&pipe->mutex);
+		return anon_pipe_write_slow(iocb, from, empty, !ret);
+	}
+	anon_pipe_cache_pages(pipe, &empty);
+	mutex_unlock(&pipe->mutex);
+
+	anon_pipe_wake_readers(pipe, was_empty);
+	anon_pipe_put_pages(&empty);
+	return ret;
 }
 
 static ssize_t
@@ -1115,7 +1221,7 @@ pipe_poll(struct file *filp, poll_table *wait)
 		if (!pipe_full(idx.head, idx.tail, pipe->max_usage))
 			mask |= EPOLLOUT | EPOLLWRNORM;
 		else if (poll_requested_events(wait) & (EPOLLOUT | EPOLLWRNORM))
-			WRITE_ONCE(pipe->room_wanted, PIPE_LEAVE_ROOM);
+			pipe_want_room(pipe);
 		/*
 		 * Most Unices do not set EPOLLERR for FIFOs but on Linux they
 		 * behave exactly like pipes for poll().
@@ -1503,7 +1609,7 @@ void pipe_wait_readable(struct pipe_inode_info *pipe)
 
 void pipe_wait_writable(struct pipe_inode_info *pipe)
 {
-	WRITE_ONCE(pipe->room_wanted, PIPE_LEAVE_ROOM);
+	pipe_want_room(pipe);
 	pipe_unlock(pipe);
 	wait_event_interruptible(pipe->wr_wait, pipe_writable(pipe));
 	pipe_lock(pipe);

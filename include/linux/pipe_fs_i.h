@@ -16,6 +16,7 @@
 
 #define PIPE_SPARE_MAX		8	/* empty pages that a pipe keeps at most */
 #define PIPE_SPARE_KEEP		2	/* of these, what read() and write() add to */
+#define PIPE_LEAVE_ROOM		16	/* reads that leave room to pollers */
 
 /**
  *	struct pipe_buffer - a linux kernel pipe buffer
@@ -78,8 +79,8 @@ union pipe_index {
  *	@w_counter: writer counter
  *	@pseudo_edgetrigger: has an EPOLLET consumer, enable per-write wakeups
  *	@room_wanted: how many reads still leave room to writers that do not queue
+ *	@merge_room: how much may be merged with the last buffer: a hint
  *	@merge_head: the head for which @merge_room holds
- *	@merge_room: bytes that may be merged with the last buffer: a hint
  *	@spare_page: empty pages for the next writes, taken without @mutex
  *	@blocked: writes that wait for room
  *	@fasync_readers: reader side fasync
@@ -107,8 +108,8 @@ struct pipe_inode_info {
 	bool note_loss;
 #endif
 	u8 room_wanted;
+	u8 merge_room;
 	pipe_index_t merge_head;
-	unsigned int merge_room;
 	struct page *spare_page[PIPE_SPARE_MAX];
 	struct list_head blocked;
 	struct fasync_struct *fasync_readers;
@@ -340,6 +341,12 @@ bool too_many_pipe_buffers_hard(unsigned long user_bufs);
 bool pipe_is_unprivileged_user(void);
 
 /* for F_SETPIPE_SZ and F_GETPIPE_SZ */
+/* A writer that does not queue has found @pipe full: the next reads leave it room. */
+static inline void pipe_want_room(struct pipe_inode_info *pipe)
+{
+	WRITE_ONCE(pipe->room_wanted, PIPE_LEAVE_ROOM);
+}
+
 int pipe_resize_ring(struct pipe_inode_info *pipe, unsigned int nr_slots);
 long pipe_fcntl(struct file *, unsigned int, unsigned int arg);
 struct pipe_inode_info *get_pipe_info(struct file *file, bool for_splice);

@@ -371,28 +371,39 @@ TEST(asleep_in_turn)
 	}
 }
 
+/* Put in the first page of pattern 1, or @page, which has it, without a wait. */
+static ssize_t put_at_once(int fd, struct iovec *page)
+{
+	return page ? result(vmsplice(fd, page, 1, SPLICE_F_NONBLOCK)) : put(fd, psz, 1, 0);
+}
+
 /* A writer that does not block, and found no room, has that which comes next. */
 TEST(asleep_beside_nonblock)
 {
-	struct asleep a = { };
+	struct iovec page = { .iov_base = map_pages(_metadata, 1), .iov_len = psz };
+	int fd, spliced;
 	ssize_t ret;
-	int fd;
 
+	fill(page.iov_base, psz, 1, 0);
 	ASSERT_EQ(0, stay_here());
-	while (again(_metadata, &a)) {
-		arrange(_metadata, &a, psz, 0);
-		fd = reopen(a.p[1], O_WRONLY | O_NONBLOCK);
-		ASSERT_EQ(-EAGAIN, put(fd, psz, 1, 0));
-		ASSERT_EQ(1, move_pages(get, a.p[0], 1));
-		ret = put(fd, psz, 1, 0);
-		a.filler--;
-		a.met = still_asleep(&a);
-		read_all(_metadata, &a, psz);
-		ASSERT_EQ(psz, io_join(&a.io));
-		if (a.met)
-			ASSERT_EQ(psz, ret);
-		if (ret > 0)
-			ASSERT_EQ(psz, get(a.p[0], psz, 1, 0));
+	for (spliced = 0; spliced < 2; spliced++) {
+		struct asleep a = { };
+
+		while (again(_metadata, &a)) {
+			arrange(_metadata, &a, psz, 0);
+			fd = reopen(a.p[1], O_WRONLY | O_NONBLOCK);
+			ASSERT_EQ(-EAGAIN, put_at_once(fd, spliced ? &page : NULL));
+			ASSERT_EQ(1, move_pages(get, a.p[0], 1));
+			ret = put_at_once(fd, spliced ? &page : NULL);
+			a.filler--;
+			a.met = still_asleep(&a);
+			read_all(_metadata, &a, psz);
+			ASSERT_EQ(psz, io_join(&a.io));
+			if (a.met)
+				ASSERT_EQ(psz, ret);
+			if (ret > 0)
+				ASSERT_EQ(psz, get(a.p[0], psz, 1, 0));
+		}
 	}
 }
 

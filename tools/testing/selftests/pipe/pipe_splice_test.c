@@ -45,6 +45,26 @@ TEST_F(pipe, tee_and_recycle)
 	}
 }
 
+/* A short buffer that another pipe gives is merged with, also if there is no room. */
+TEST_F(pipe, merge_with_moved)
+{
+	const ssize_t odd = 3000 % psz, len = (SLOTS - 1) * psz + odd;
+	int full;
+
+	for (full = 0; full < 2; full++) {
+		ASSERT_EQ(SLOTS - 1, full ? move_pages(put, self->q[1], SLOTS - 1) : SLOTS - 1);
+		ASSERT_EQ(100, put(self->p[1], 100, 1, 0));
+		ASSERT_EQ(100, do_splice(self->p[0], self->q[1], 100));
+		set_flag(self->q[1], O_NONBLOCK, true);
+		ASSERT_EQ(full ? odd : len, put(self->q[1], len, 2, 0));
+		set_flag(self->q[1], O_NONBLOCK, false);
+		ASSERT_EQ(SLOTS - 1, full ? move_pages(get, self->q[0], SLOTS - 1) : SLOTS - 1);
+		ASSERT_EQ(100, get(self->q[0], 100, 1, 0));
+		ASSERT_EQ(full ? odd : len, get(self->q[0], full ? odd : len, 2, 0));
+	}
+	expect_works(_metadata, self->q);
+}
+
 /* What follows a page of a file, or of a task, goes to a page of its own. */
 TEST_F(pipe, foreign_pages)
 {

@@ -44,7 +44,7 @@ class Fragments(Case):
             self.assertEqual(options, wanted)
             self.assertEqual(options["CONFIG_64BIT"], "y")
             self.assertEqual(options["CONFIG_INET"], "n")
-            self.assertEqual(options["CONFIG_NR_CPUS"], "256" if config == "bench" else "16")
+            self.assertEqual(options["CONFIG_NR_CPUS"], {"bench": "256", "up": "1"}.get(config, "16"))
 
     def test_what_each_is_for(self):
         """The bench kernel debugs and traces nothing; the others do."""

@@ -132,7 +132,7 @@ class Check(KernelCase):
         self.assertEqual(self.check("--full")[0], 0)
         self.assertEqual(self.asked[8:], [
             "v0: trace, alpha, tools, v0+1", "v0: debug, alpha, v0+1", "v0: lint", "v0: litmus", "v0: configs",
-            "v0: kcsan, alpha, alpha:two, v0+1",
+            *(f"v0: {config}, alpha, alpha:two, v0+1" for config in ("kcsan", "rt", "up")),
             "v0: package", "v0: all suites", "v1: v1: trace, alpha+beta+of alpha+of beta, tools, v1+2",
             "v1: v1: debug, alpha+beta, v1+2", "v1: lint", "v1: litmus", "v1: litmus", "v1: configs",
             "v1: package"])

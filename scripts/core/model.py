@@ -16,11 +16,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 KCONFIG = ROOT / "scripts" / "kconfig"
 
-CONFIGS = ("bench", "trace", "debug", "check", "kcsan", "virtual")
+CONFIGS = ("bench", "trace", "debug", "check", "kcsan", "rt", "up", "virtual")
 
-# The configurations of guests of other architectures.  A topic may ask for the
-# first.
-GUESTS = ("arm64", "um", "um-time")
+# The configurations of guests of other architectures.  A topic may ask for those of
+# arm64.
+GUESTS = ("arm64", "arm64-64k", "um", "um-time")
 
 # The keys of series.toml beside what texts show.  It says @tests, @compare and @lint of a
 # topic as a whole, and may say them otherwise of a base.

@@ -95,7 +95,7 @@ def main() -> int:
     topics = chosen_topics(args.topic, args.base)
     if args.exec is None and (args.config in GUESTS or not sys.stdin.isatty()):
         raise Failure("a shell takes a terminal, and a kernel for QEMU on x86-64: give --exec")
-    need("source", "build", "guest", "tests", *(["ports"] if args.config == "arm64" else []))
+    need("source", "build", "guest", "tests", *(["ports"] if arch(args.config) == ARM64 else []))
     repo = repository(args.base, args.kdir)
     label = "+".join(topic.name for topic in topics)
     image, tests = build_guest(repo, args.base, args.head or apply(repo, args.base, topics), args.config,

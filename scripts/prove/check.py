@@ -60,6 +60,8 @@ BUILD_MINUTES = 20
 SUITE_MINUTES, SUITES_MINUTES = 5, 120
 # What is touched is compiled in these where it is not compiled in all others.
 QUICK_CONFIGS = ("x86", "arm64")
+# More kernels that the short list of tests runs on, and how they are called.
+MORE_KERNELS = {"kcsan": "with KCSAN", "rt": "with PREEMPT_RT", "up": "on one CPU"}
 # How many of the slowest tests are listed in the end.
 SLOWEST = 10
 # The groups of packages that it takes to build and boot.
@@ -400,14 +402,14 @@ def everything(subject: Subject, chosen: list[Topic], what: Run, before: str) ->
 
 def full_steps(subject: Subject, what: Run) -> Iterator[Step]:
     """What `make check-full` adds for one base: of the series that go in together, and
-    of each that one of them replaces.  KCSAN runs on the reference base: klog names its
-    known races."""
+    of each that one of them replaces.  The short list runs on more kernels of the
+    reference base: klog names the races that KCSAN knows of it."""
     base, chosen = subject.base, subject.chosen
     yield from everything(subject, chosen, what, "")
     only = named_tests(chosen, "emulated")
-    if base.reference and only:
-        yield subject.step("tests with KCSAN", lambda: kselftest_guest(
-            base, subject.repo, apply(subject.repo, base, chosen), "kcsan", chosen, "patched", what, only=only,
+    for config, words in MORE_KERNELS.items() if base.reference and only else ():
+        yield subject.step(f"tests {words}", lambda config=config: kselftest_guest(
+            base, subject.repo, apply(subject.repo, base, chosen), config, chosen, "patched", what, only=only,
             before=subject.before), BOOTS, 40)
     yield subject.step("a package of make deb", lambda: packages(base, subject.repo, chosen, what, subject.before),
                        (*BOOTS, "deb"), 15)

@@ -67,7 +67,9 @@ class Arch:
 X86 = Arch("x86_64", "", Path("arch/x86/boot/bzImage"))
 ARM64 = Arch("arm64", "aarch64-linux-gnu-", Path("arch/arm64/boot/Image"))
 UM = Arch("um", "", Path("linux"))
-BY_CONFIG = {"arm64": ARM64, "um": UM, "um-time": UM}
+BY_CONFIG = {"arm64": ARM64, "arm64-64k": ARM64, "um": UM, "um-time": UM}
+# The configurations whose fragment comes over the one of another.
+OVER = {"arm64-64k": "arm64"}
 
 
 def arch(config: str) -> Arch:
@@ -113,7 +115,8 @@ def fragments(config: str, base: Base | None = None) -> list[Path]:
     otherwise lies below bases/, in files of the same names."""
     if config not in (*CONFIGS, *GUESTS):
         raise Failure(f"unknown configuration '{config}': there are {', '.join((*CONFIGS, *GUESTS))}")
-    names = [f"{config}.config"] if config in GUESTS else ["common.config", f"{config}.config"]
+    below = [OVER[config]] if config in OVER else [] if config in GUESTS else ["common"]
+    names = [f"{name}.config" for name in (*below, config)]
     return with_own(KCONFIG, names, base)
 
 
@@ -362,7 +365,7 @@ def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86
             logged("our own tests", [*words, make_jobs(), f"TREE={source}", f"HEADERS={out}/usr/include",
                                      f"CC={target.gcc}", f"OUT={partial}/regress"], log, append=True)
             with open(partial / "kselftest-list.txt", "a") as tests:
-                tests.write(output(*words, "list") + "\n")
+                tests.writelines(f"{name}\n" for name in output(*words, "list").split())
         mark_built(out, source)
         shutil.rmtree(path, ignore_errors=True)
         partial.rename(path)
@@ -388,7 +391,7 @@ def main() -> None:
     parser.add_argument("--config", default="bench", choices=(*CONFIGS, *GUESTS), help="default: %(default)s")
     args = parser.parse_args()
     topic = need_series(args.topic, args.base) if args.topic else None
-    need("source", "build", *(["ports"] if args.config == "arm64" else []))
+    need("source", "build", *(["ports"] if arch(args.config) == ARM64 else []))
     repo = repository(args.base, args.kdir)
     revision, label = (apply(repo, args.base, [topic]), topic.name) if topic else (args.base.tag, "baseline")
     say(f"build: {kernel(repo, args.base, revision, args.config, label).path}")

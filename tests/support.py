@@ -22,6 +22,7 @@ from core import process
 from reports import figures
 from reports import runs
 from send import export
+from send import mirrors
 from source import fetch
 
 BASES = """
@@ -165,7 +166,7 @@ class KernelCase(Case):
         put(self.root / "bases.toml", BASES)
         (self.root / "patches").mkdir()
         put(self.root / "README.md", "")
-        for module in (model, export, figures, runs):
+        for module in (model, export, mirrors, figures, runs):
             self.enterContext(mock.patch.object(module, "ROOT", self.root))
         self.base = model.find_base("v0")
         self.kdir = self.dir / "linux"

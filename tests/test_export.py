@@ -10,6 +10,7 @@ from support import KernelCase, contents, git, put
 # isort: split
 from core import model
 from send import export
+from send import mirrors
 from source import tree
 
 
@@ -39,7 +40,7 @@ class Export(KernelCase):
     def write(self) -> dict:
         """Export, and all files of the checkout after it."""
         export.write_patches(self.path, self.one, self.base, self.base.tag, "HEAD")
-        export.write_mirrors(self.repo, self.base)
+        mirrors.write(self.repo, self.base)
         return contents(self.root)
 
     def test_needs(self):
@@ -77,6 +78,35 @@ class Export(KernelCase):
         self.assertEqual((below / "data.txt").read_bytes(), "caf\u00e9\n".encode())
         self.assertEqual(oct((below / "run.sh").stat().st_mode & 0o777), "0o755")
         self.assertEqual(oct((below / "test.c").stat().st_mode & 0o777), "0o644")
+
+    def test_replaced(self):
+        """A file that only a replaced series changes is as that one leaves it; one that
+        both change is not; the page names what each changes."""
+        self.series("beta", ("fs/pipe.c", "line 20\n", "line twenty\n"), start="main")
+        self.series("gamma", ("mm/own.c", "", "int own(void)\n{\n\treturn 0;\n}\n"),
+                    ("fs/pipe.c", "line 20\n", "line XX\n"), start="main")
+        path = self.root / "patches/beta/series.toml"
+        put(path, 'replaces = "gamma"\n' + path.read_text())
+        self.write()
+        self.assertIn("line twenty\n", (self.root / "fs/pipe.c").read_text())
+        self.assertIn("int own(void)\n", (self.root / "mm/own.c").read_text())
+        self.assertIn("\nmm/own.c::\n\n  gamma: own\n", (self.root / mirrors.PAGE).read_text())
+        self.assertEqual(mirrors.stale(self.repo, self.base), [])
+        put(self.root / mirrors.PAGE, "old\n")
+        self.assertEqual(mirrors.stale(self.repo, self.base), [str(mirrors.PAGE)])
+
+    def test_changed_names(self):
+        """A change belongs to the function, macro or type that begins last before it;
+        comments between functions and prototypes of others do not."""
+        lines = ["#define SIZE\t3", "/* one */", "static int one(void)", "{", "\treturn 1;", "}", "",
+                 "int two(int);", "struct three {", "\tint x;", "};", "static bool four __read_mostly = true;",
+                 "SYSCALL_DEFINE2(five, int, a,", "\tint, b)", "static DEFINE_PER_CPU(int, six);"]
+        numbers = {1: "SIZE", 3: "one", 5: "one", 8: "two", 10: "three", 12: "four", 14: "five", 15: "six"}
+        for number, name in numbers.items():
+            self.assertEqual(list(mirrors.changed_names(lines, f"@@ -1,0 +{number} @@ int x(void)\n+x\n")), [name])
+        for number in (2, 6, 7):
+            self.assertEqual(list(mirrors.changed_names(lines, f"@@ -1 +{number} @@\n+x\n")), [])
+        self.assertEqual(list(mirrors.changed_names(lines, "@@ -4,2 +5,0 @@\n-x\n")), ["one"])
 
     def test_stale_files_go(self):
         """Patches that the series no longer has are removed, and so is what is

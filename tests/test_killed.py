@@ -23,11 +23,11 @@ from core import memo
 from core import model
 from core.ktap import PASSED, Result
 from prove import check
-from send import export
+from send import export, mirrors
 from source import build
 from source import fetch
 from source import tree
-model.ROOT = export.ROOT = Path({root!r})
+model.ROOT = export.ROOT = mirrors.ROOT = Path({root!r})
 build.KCONFIG = Path({kconfig!r})
 base = model.find_base("v0")
 topic = model.find_topic("alpha")
@@ -83,7 +83,7 @@ class Killed(KernelCase):
         patches and mirrors as without a kill."""
         self.killed("path = tree.edit_tree(repo, base, topic)")
         self.killed("path = tree.edit_tree(repo, base, topic)\n"
-                    "export.write_patches(path, topic, base, base.tag, 'HEAD')\nexport.write_mirrors(repo, base)")
+                    "export.write_patches(path, topic, base, base.tag, 'HEAD')\nmirrors.write(repo, base)")
         first = contents(self.root)
         self.assertEqual(len(self.one.patches(self.base)), 2)
         self.assertEqual((self.root / "tools/testing/selftests/alpha/test.c").read_text(), "a test\n")

@@ -13,6 +13,7 @@ from test_cover import GOOD
 from core.ktap import FAILED, PASSED, Result
 from prove import lint
 from send import export
+from send import mirrors
 from source import tree
 
 
@@ -47,7 +48,7 @@ class Committed(KernelCase):
         none of them; on the reference base, a mirror, and a file that no series
         changes."""
         self.assertEqual(self.found(self.base), {"alpha: patches are as exported": (PASSED, "")})
-        export.write_mirrors(self.repo, self.base)
+        mirrors.write(self.repo, self.base)
         self.assertEqual(lint.mirrored(self.base, self.repo).verdict, PASSED)
         for path, text, why in ((self.file, "another test\n", "test.c differs"),
                                 ("fs/pipe.c", "line\n", "pipe.c differs"),

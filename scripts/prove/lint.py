@@ -26,6 +26,7 @@ from reports import machines
 from reports import measured
 from send import cover
 from send import export
+from send import mirrors
 from send import kernelscripts
 from source import ports
 from source.build import compiler, configure, fragments_hash, make_jobs, selected
@@ -125,9 +126,9 @@ def committed(topic: Topic, base: Base, repo: Path, tree: Path, head: str) -> It
 
 
 def mirrored(base: Base, repo: Path) -> Result:
-    """Whether the mirrors are the files of all series for @base, one on the other."""
+    """Whether the mirrors of @base are what the series make."""
     try:
-        wrong = export.stale(repo, export.mirrors(repo, base.tag, apply(repo, base, chosen_topics(None, base))))
+        wrong = mirrors.stale(repo, base)
     except Failure as err:
         return Result("mirrors are in sync", FAILED, str(err))
     return outcome("mirrors are in sync", f"{wrong[0]} differs: run 'make export' for any topic" if wrong else "")

@@ -4,33 +4,25 @@
 
 This is the only thing that writes there.  The cover letter's text is kept from the
 committed one (or a skeleton is made); its shortlog and diffstat are made anew, and so
-are the blocks of figures in our texts; figures of an earlier state go.  The mirrors are
-the files of the reference base that the series change or add, with all series applied,
-so that they can be read without a kernel tree."""
+are the blocks of figures in our texts; figures of an earlier state go."""
 
 import ctypes
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
 from core.command import arguments, run
 from core.install import need
-from core.model import ROOT, Base, Topic, chosen_topics, need_series, reference
+from core.model import ROOT, Base, Topic, need_series, reference
 from core.process import GIT_IDENTITY, Failure, output, say
 from reports import figures
+from send import mirrors
 from source import ports
 from source.fetch import repository
-from source.tree import apply, below, edit_tree
+from source.tree import below, edit_tree
 
-# What the series change or add below the former, and what they add below the
-# latter, is mirrored.
-CHANGED = ("fs/", "mm/", "kernel/", "lib/", "include/")
-ADDED = ("tools/testing/selftests/", "Documentation/", "tools/memory-model/litmus-tests/")
-# Pages below these that are ours, and no mirrors.
-OWN = re.compile(r"Documentation/[^/]+")
 FORMAT = ("--full-index", "--zero-commit", "--no-signature", "--no-base", "--no-thread", "--suffix=.patch",
           "--subject-prefix=PATCH")
 # How a series differs from fixes, which are mails of their own.
@@ -73,45 +65,6 @@ def render(tree: Path, start: str, head: str, cover: Path | None) -> dict[str, s
     return files
 
 
-def mirrors(repo: Path, start: str, head: str) -> dict[str, str]:
-    """The mirrored files of start..head in the git repository or tree @repo:
-    path in the kernel (and here) to the mode and blob id, as 'mode blob'."""
-    found = {}
-    for line in output("git", "-C", repo, "diff", "--raw", "--full-index", "--no-renames", "--diff-filter=AM",
-                       start, head).splitlines():
-        meta, path = line.split("\t", 1)
-        words = meta.split()
-        if path.startswith(CHANGED) or (path.startswith(ADDED) and words[4] == "A"):
-            found[path] = f"{words[1]} {words[3]}"
-    return found
-
-
-def content_of(tree: Path, blob: str) -> bytes:
-    return subprocess.run(["git", "-C", str(tree), "cat-file", "blob", blob], check=True,
-                          capture_output=True).stdout
-
-
-def surplus(wanted: dict[str, str]) -> list[str]:
-    """The files of the checkout, below the mirrored directories, that are no
-    mirrors of @wanted."""
-    found = [str(path.relative_to(ROOT)) for top in (*CHANGED, *ADDED) for path in sorted((ROOT / top).rglob("*"))
-             if path.is_file()]
-    return [path for path in found if path not in wanted and not OWN.fullmatch(path)]
-
-
-def stale(repo: Path, wanted: dict[str, str]) -> list[str]:
-    """The paths of @wanted, as mirrors() has them of @repo, whose mirror is
-    missing or differs, and the paths of surplus files."""
-    found = []
-    for path, entry in wanted.items():
-        mode, blob = entry.split()
-        target = ROOT / path
-        if (not target.exists() or target.read_bytes() != content_of(repo, blob)
-                or bool(target.stat().st_mode & 0o100) != (mode == "100755")):
-            found.append(path)
-    return found + surplus(wanted)
-
-
 def exchange(one: Path, other: Path) -> None:
     """Let the directories @one and @other take each other's place, in one step."""
     if ctypes.CDLL(None, use_errno=True).renameat2(AT_FDCWD, bytes(one), AT_FDCWD, bytes(other), RENAME_EXCHANGE):
@@ -138,22 +91,6 @@ def write_patches(tree: Path, topic: Topic, base: Base, start: str, head: str) -
     say(f"export: {len(topic.patches(base))} patches to {directory}")
 
 
-def write_mirrors(repo: Path, base: Base) -> None:
-    """Write the mirrors of all series for @base, the reference base, and remove
-    what is none of them.  Raises Failure where the series do not apply one on
-    the other."""
-    wanted = mirrors(repo, base.tag, apply(repo, base, chosen_topics(None, base)))
-    for path in surplus(wanted):
-        (ROOT / path).unlink()
-    for path, entry in wanted.items():
-        mode, blob = entry.split()
-        target = ROOT / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content_of(repo, blob))
-        target.chmod(0o755 if mode == "100755" else 0o644)
-    say(f"export: {len(wanted)} mirrored files")
-
-
 def main() -> None:
     args = arguments(__doc__, topics="one").parse_args()
     base, topic = args.base, need_series(args.topic, args.base, new=True)
@@ -172,7 +109,7 @@ def main() -> None:
     write_patches(tree, topic, base, start, head)
     output("git", "-C", tree, "update-ref", f"refs/hotpaths/synced/{topic.name}", head)
     if base.reference:
-        write_mirrors(repo, base)
+        mirrors.write(repo, base)
     for path, text in figures.out_of_date(base, figures.load(base, repo)):
         path.write_text(text)
         say(f"export: figures in {path}")

@@ -23,9 +23,9 @@ from types import SimpleNamespace
 from core.model import ROOT, Base, Row, Topic, measurable, replaced, with_series
 from core.process import Failure
 from reports import stats
-from reports.stats import WORSE, interval, number
+from reports.stats import WORSE, interval, number, times
 
-from reports.runs import AGAIN, Figures, change, read_json, row_verdict, topic_figures
+from reports.runs import AGAIN, Figures, change, difference_error, read_json, row_verdict, topic_figures
 
 # The markers, in Markdown and letters, and in reStructuredText.
 BLOCK = re.compile(r"^(?P<begin>(?P<kind><!--|\.\.) figures: (?P<name>[\w.]+)(?: -->)?\n)"
@@ -43,12 +43,13 @@ def percent(moved: float) -> str:
 
 def moved(row: dict) -> str:
     """What became of @row with the series: the ratio with its interval where there
-    is one, else the change."""
+    is one, else the change, with what it may be by chance."""
     if "statistics" in row:
         return interval(row["statistics"])
     found = change(row)
     if found is not None:
-        return percent(found)
+        error = 100 * difference_error(row) / row["values"]["baseline"]
+        return percent(found) + (f" ± {error:.1f}" if error >= 0.05 else "")
     return "" if len({"baseline", "patched"} & row["values"].keys()) < 2 else (
         "n/a" if row["values"]["patched"] else "0 %")
 
@@ -102,7 +103,7 @@ def values_of(row: dict) -> SimpleNamespace:
     ratio = row["statistics"]["ratio"] if "statistics" in row else (
         row["values"]["patched"] / row["values"]["baseline"] if row["values"].get("baseline") else 0)
     return SimpleNamespace(**{side: number(value) for side, value in row["values"].items()},
-                           change="" if found is None else percent(found), ratio=f"{ratio:.2f}",
+                           change="" if found is None else percent(found), ratio=times(ratio),
                            times=f"{ratio:.1f} times", interval=moved(row))
 
 

@@ -96,21 +96,24 @@ def change(row: dict) -> float | None:
     return after / before - 1
 
 
+def difference_error(row: dict) -> float:
+    """How far series and base of @row, which has no ratio, may be apart by chance: of
+    means that have a spread, twice the standard error of the difference; where the base
+    was counted again, at least twice what that differs; of an exact count, 0."""
+    spreads = [row.get("spreads", {}).get(side) for side in ("baseline", "patched")]
+    error = 2 * sum(one["deviation"] ** 2 / one["number"] for one in spreads if one) ** 0.5
+    return max(error, 2 * abs(row["again"] - row["values"]["baseline"])) if "again" in row else error
+
+
 def row_verdict(row: dict) -> str:
     """What @row says of the series: stats.BETTER, WORSE or CANNOT_TELL.  Of a
-    time by the interval of its ratio; of a mean that has a spread, by twice the
-    standard error of the difference; where the base was counted again, by twice
-    what that differs; of an exact count, by its value."""
+    time by the interval of its ratio, else by difference_error()."""
     if "statistics" in row:
         return stats.interval_verdict(row["statistics"]["interval"], more_is_better(row["unit"]))
     before, after = row["values"].get("baseline"), row["values"].get("patched")
     if before is None or after is None or before == after:
         return stats.CANNOT_TELL
-    spreads = [row.get("spreads", {}).get(side) for side in ("baseline", "patched")]
-    error = 2 * sum(one["deviation"] ** 2 / one["number"] for one in spreads if one) ** 0.5
-    if "again" in row:
-        error = max(error, 2 * abs(row["again"] - before))
-    if abs(after - before) <= error:
+    if abs(after - before) <= difference_error(row):
         return stats.CANNOT_TELL
     return stats.BETTER if (after > before) == more_is_better(row["unit"]) else stats.WORSE
 

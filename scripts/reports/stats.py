@@ -80,6 +80,10 @@ def number(value: float) -> str:
     return f"{value:.4g}" if abs(value) >= 0.01 else f"{value:.2g}"
 
 
+def times(ratio: float) -> str:
+    """@ratio with two digits after the point, or two that are not 0."""
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
+
+
 def interval(found: dict) -> str:
-    low, high = found["interval"]
-    return f"{found['ratio']:.2f} [{low:.2f}, {high:.2f}]"
+    return f"{times(found['ratio'])} [{', '.join(map(times, found['interval']))}]"

@@ -30,6 +30,8 @@ PREV_POS = "tasks that read by one struct file share f_ra.prev_pos, a hint for r
 RACES = {
     ("_copy_to_iter", "copy_folio_from_iter_atomic"):
         "a file is read while somebody writes to it: user space has to cope with what it gets, as on 7.3.4",
+    ("shmem_get_folio_gfp", "truncate_cleanup_folio"):
+        "a folio's flag that its lock is waited for is set while its owner tests others, as on 7.3.4",
     ("filemap_read",): PREV_POS,
     ("filemap_read", "filemap_read"): PREV_POS,
     ("filemap_read", "page_cache_sync_ra"): PREV_POS,

@@ -362,7 +362,7 @@ vm_fault_t retry_vma_fault(vm_flags_t vm_flags, unsigned long address,
 		return ret;
 	/*
 	 * Access checks of architectures look at vm_flags, and at vm_mm, which is
-	 * ours.  Without ->map_pages, a file is not read under the VMA lock.
+	 * ours.  Without ->map_pages, ->fault() is not called under the VMA lock.
 	 */
 	if (vma->vm_flags != vm_flags ||
 	    (vma->vm_ops && !vma->vm_ops->map_pages)) {

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 
 #include "kselftest_harness.h"
 #include "dm_hold.h"
@@ -280,8 +281,12 @@ FIXTURE_TEARDOWN(fault) {}
 TEST_F_TIMEOUT(fault, ends_beside_writer, 120)
 {
 	const int dev = variant->how.swap ? SWAP : DATA;
+	struct utsname uts;
 	long before;
 
+	uname(&uts);
+	if (!strstr(uts.version, "SMP"))
+		SKIP(return, "without SMP, a VMA has no lock");
 	for (int what = PROTECT_HOLD; what <= FORK; what++) {
 		before = swap_used();
 		if (!begin(_metadata, variant->how))

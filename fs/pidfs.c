@@ -68,7 +68,7 @@ static struct rhashtable pidfs_ino_ht;
 /*
  * Pids are inserted with pid->wait_pidfd.lock held, where no memory is to be
  * allocated: however long a chain is, only the worker makes a larger table.
- * With less than a page of buckets, a few that come and go would keep it busy.
+ * With few buckets, some pids that come and go would keep it busy.
  */
 static const struct rhashtable_params pidfs_ino_ht_params = {
 	.key_offset		= offsetof(struct pid, ino),

@@ -272,7 +272,7 @@ out_abort:
 
 void disable_pid_allocation(struct pid_namespace *ns)
 {
-	/* Read with tasklist_lock held, which the caller takes next */
+	/* Read with tasklist_lock held, which the caller takes later */
 	atomic_andnot(PIDNS_ADDING, &ns->pid_allocated);
 }
 

@@ -9,11 +9,12 @@
  * - It is removed when the last number is given back, unless ns->next is in it.
  *   The operation that finds ->used 0 makes it ~0UL, so no number is taken in a
  *   chunk that is gone.
- * - XA_FREE_MARK is cleared when ns->next or a search leaves a chunk without a free
- *   number, and ->full says so. free_pid_nr() sets it again before it returns.
+ * - XA_FREE_MARK is cleared when a search, or ns->next as the lock's owner moves it,
+ *   leaves a chunk without a free number, and ->full says so. It is set again before
+ *   free_pid_nr() returns.
  *
  * While a number is searched for under the lock, PID_NEXT_LOCKED is set, and none
- * is claimed without it. So -EAGAIN and -EEXIST are exact.
+ * is claimed without the lock. So -EAGAIN and -EEXIST are exact.
  *
  * Documentation/core-api/pid-allocation.rst has the order of all this.
  */
@@ -47,7 +48,7 @@ static struct pid_chunk *find_pid_chunk(struct pid_namespace *ns, unsigned int n
 
 /*
  * Take the next number without the lock. Returns 0 if that takes more; @claimed is
- * the number that is to be tried first, then, if it is not 0.
+ * the number that is to be tried first under it, if it is not 0.
  */
 static int take_next_nr(struct pid_namespace *ns, unsigned int *claimed)
 {
@@ -130,7 +131,7 @@ again:
 	return xas->xa_index * BITS_PER_LONG + bit;
 }
 
-/* Remove the chunk at @index if it has no number, or have it marked as it is. */
+/* Remove the chunk at @index if it has no number, or make its mark agree with it. */
 static void trim_pid_chunk(struct pid_namespace *ns, unsigned long index)
 {
 	XA_STATE(xas, &ns->chunks, index);
@@ -221,7 +222,7 @@ retry:
 		trim_pid_chunk(ns, left);
 	xa_unlock(&ns->chunks);
 
-	/* A chunk, then nodes for it; the last call gives back what was not needed. */
+	/* A chunk, then a node for it; xas_nomem() frees one that was not needed. */
 	if (nr == -ENOMEM && !new) {
 		new = kmem_cache_zalloc(pid_chunk_cachep, GFP_KERNEL);
 		if (new)

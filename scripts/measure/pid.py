@@ -29,7 +29,7 @@ ANY = "(" + " || ".join(f'name == "{name}"' for name in (LOCK, *OWN)) + ")"
 LOCK_EVENTS = {"lock/lock_acquired": f"{ANY} && {MINE}", "lock/lock_release": f"{ANY} && {MINE}"}
 TRACED = 300            # operations that are traced
 MANY = 16               # processes that do as many at once
-COUNTED = 1000          # operations that are counted by instructions
+COUNTED = 3000          # operations that are counted by instructions
 # One process that is created with clone3(), at each level, and beside it a
 # thread and a process with a pidfd; then the former by many at once.
 COUNTERS = counters.setup(LOCK_EVENTS, "mono") + f"""
@@ -52,7 +52,7 @@ echo 5000 > /proc/sys/kernel/ns_last_pid
 
 TABLE = "kselftest/regress/pid/pid_table_bench"
 # The same program does these, so that what it prints comes in the order of the windows.
-INSTRUCTIONS += f"{TABLE} readdir 10000 10 >> ops.json\n{TABLE} lookup 1000 1000 >> ops.json\n"
+INSTRUCTIONS += f"{TABLE} readdir 10000 10 >> ops.json\n{TABLE} lookup 1000 20000 >> ops.json\n"
 # Bytes of each namespace, of so many, for what else is in the same slab caches.
 MEMORY = f"""
 set -e

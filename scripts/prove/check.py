@@ -402,8 +402,8 @@ def everything(subject: Subject, chosen: list[Topic], what: Run, before: str) ->
 
 def full_steps(subject: Subject, what: Run) -> Iterator[Step]:
     """What `make check-full` adds for one base: of the series that go in together, and
-    of each that one of them replaces.  The short list runs on more kernels of the
-    reference base: klog names the races that KCSAN knows of it."""
+    of each that one of them replaces.  MORE_KERNELS are of the reference base: klog
+    names its known races."""
     base, chosen = subject.base, subject.chosen
     yield from everything(subject, chosen, what, "")
     only = named_tests(chosen, "emulated")

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """The mirrors: the files of the reference base that the series change or add, so that
 they can be read without a kernel tree; and the page that names the functions changed.

@@ -67,13 +67,15 @@ FIXTURE_TEARDOWN(small_read)
 static void check_read(struct __test_metadata *_metadata, int fd, const unsigned char *data,
 		       ssize_t len, off_t pos)
 {
-	unsigned char buf[4096 + 2 * GUARD];
+	size_t room = len + 2 * GUARD;
+	unsigned char *buf = malloc(room);
 
-	memset(buf, CANARY, sizeof(buf));
+	memset(buf, CANARY, room);
 	ASSERT_EQ(len, pread(fd, buf + GUARD, len, pos));
 	ASSERT_EQ(0, memcmp(buf + GUARD, data + pos, len));
 	ASSERT_TRUE(all_are(buf, GUARD, CANARY));
-	ASSERT_TRUE(all_are(buf + GUARD + len, sizeof(buf) - GUARD - len, CANARY));
+	ASSERT_TRUE(all_are(buf + GUARD + len, GUARD, CANARY));
+	free(buf);
 }
 
 /* read() goes on where it ended, and pread() does not move that. */
@@ -376,12 +378,13 @@ TEST(io_uring_part)
 
 static bool touches(int fd, ssize_t len)
 {
-	struct timespec past[2] = { { .tv_sec = 1000 }, { .tv_nsec = UTIME_OMIT } };
+	/* A machine without a clock is in 1970 as well. */
+	struct timespec past[2] = { { .tv_sec = 1 }, { .tv_nsec = UTIME_OMIT } };
 	unsigned char buf[4096];
 	struct stat st;
 
 	return !futimens(fd, past) && pread(fd, buf, len, 20) == len && !fstat(fd, &st) &&
-	       st.st_atim.tv_sec != 1000;
+	       st.st_atim.tv_sec != 1;
 }
 
 /* A read sets the access time, unless the file is opened with O_NOATIME. */
@@ -589,7 +592,9 @@ static void fill_cache(struct __test_metadata *_metadata, int fd)
 {
 	int i;
 
-	ASSERT_EQ(0, posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED));
+	/* One call brings no more than the device reads at once. */
+	for (i = 0; i < HOT_PAGES; i++)
+		ASSERT_EQ(0, posix_fadvise(fd, i * psz, psz, POSIX_FADV_WILLNEED));
 	for (i = 0; i < 1000 && nr_cached(fd, 0, HOT_PAGES * psz) < HOT_PAGES; i++)
 		usleep(10000);
 	ASSERT_EQ(HOT_PAGES, nr_cached(fd, 0, HOT_PAGES * psz));

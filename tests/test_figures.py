@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The blocks of figures in README, pages and cover letters."""
 
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -114,6 +115,16 @@ class Blocks(Case):
         """A mail has the blocks without their markers."""
         text = "a\n<!-- figures: table -->\nx\n<!-- end of figures -->\nb\n"
         self.assertEqual(figures.without_markers(text), "a\nx\nb\n")
+
+    def test_knockouts(self):
+        """Each test has the cases that it has to notice below it, or none."""
+        put(self.dir / "knockout.toml", 'config = "um"\n' + "".join(
+            f'[[case]]\nname = "{name}"\ncommand = "./one -t x"\nfails = {fails}\n'
+            for name, fails in (("nothing is left out", "false"), ("a barrier is", "true"))))
+        topic = replace(TOPIC, native=("pipe:one", "regress/pipe:one_smoke.sh"), emulated=("pipe:two",))
+        with mock.patch.object(figures, "variants", lambda *_: self.dir):
+            self.assertEqual(figures.knockouts(BASE, {"pipe": (topic, OWN)}),
+                             "pipe: one\n  - a barrier is\npipe: two\n  - none")
 
 
 class Texts(KernelCase):

@@ -7,9 +7,9 @@ series.toml of a topic says of them:
   [text]    sentences with figures in them, by name: {id.baseline}, {id.patched} or
             another kernel's column, {id.change}, {id.ratio}, {id.times}
 
-A block is called 'table', 'costs', 'fits', or by the name of a text, which outside of
-a cover letter has its topic before it: 'pid.symptom'.  'fits' is what make fit has
-written to results/fit/.
+A block is called 'table', 'costs', 'fits', 'knockouts', or by the name of a text, which
+outside of a cover letter has its topic before it: 'pid.symptom'.  'fits' is what make fit
+has written to results/fit/, 'knockouts' what knockout.toml of each topic says.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
-from core.model import ROOT, Base, Row, Topic, measurable, replaced, with_series
+from core.model import ROOT, Base, Row, Topic, measurable, read_toml, replaced, with_series
 from core.process import Failure
 from reports import stats
 from reports.stats import WORSE, interval, number, times
 
 from reports.runs import AGAIN, Figures, change, difference_error, read_json, row_verdict, topic_figures
+from source.tree import variants
 
 # The markers, in Markdown and letters, and in reStructuredText.
 BLOCK = re.compile(r"^(?P<begin>(?P<kind><!--|\.\.) figures: (?P<name>[\w.]+)(?: -->)?\n)"
@@ -223,8 +224,26 @@ def fits(*_unused: object) -> str:
     return "\n".join(lines)
 
 
+def knockouts(base: Base, known: dict[str, tuple[Topic, Figures]]) -> str:
+    """By topic and test program, the cases that it has to notice; and the programs
+    that have none."""
+    noticed: dict[str, dict[str, list[str]]] = {}
+    for name, (topic, _) in known.items():
+        path = variants(topic, base) / "knockout.toml"
+        programs = [test.rpartition(":")[2] for test in (*topic.native, *topic.emulated)]
+        mine = noticed.setdefault(name, {program: [] for program in programs if not program.endswith("_smoke.sh")})
+        for case in read_toml(path)["case"] if path.exists() else []:
+            if case["fails"]:
+                mine.setdefault(Path(case["command"].split()[0]).name, []).append(case["name"])
+    lines = []
+    for name, programs in noticed.items():
+        for program, cases in programs.items():
+            lines += [f"{name}: {program}", *(f"  - {case}" for case in cases or ["none"])]
+    return "\n".join(lines)
+
+
 # The blocks of our pages that are of all topics, by name.
-OF_ALL = {"table": readme_table, "costs": costs, "fits": fits}
+OF_ALL = {"table": readme_table, "costs": costs, "fits": fits, "knockouts": knockouts}
 
 
 def block(name: str, base: Base, known: dict[str, tuple[Topic, Figures]], letter: str) -> str:

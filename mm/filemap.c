@@ -2829,6 +2829,7 @@ static size_t filemap_read_guarded(struct address_space *mapping, loff_t pos,
 clear:
 	/* The copy comes before this for code that takes the folio away. */
 	smp_store_release(&guard->folio, NULL);
+	/* May be too early: see folio_guards_drain(). */
 	kept = READ_ONCE(guard->kept);
 out:
 	preempt_enable();
@@ -2874,7 +2875,7 @@ noinline size_t filemap_read_small(struct kiocb *iocb, struct iov_iter *iter,
 }
 
 /* Let CPUs guard folios: code that removes them sees that.  Whether they may. */
-bool __mapping_set_guarded(struct address_space *mapping)
+bool mapping_set_guarded(struct address_space *mapping)
 {
 	/* Mapping highmem takes locks on arm, which sleep with PREEMPT_RT. */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT) && IS_ENABLED(CONFIG_HIGHMEM))
@@ -2933,9 +2934,9 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 		 * the open file, and not where the one before ended.
 		 */
 		left = min_t(loff_t, isize - iocb->ki_pos, iter->count);
-		if ((mapping_guarded(mapping) ||
-		     (last_pos >= 0 && iocb->ki_pos != last_pos)) &&
-		    left <= SZ_4K && mapping_set_guarded(mapping)) {
+		if (left <= SZ_4K && (mapping_guarded(mapping) ||
+				      (last_pos >= 0 && iocb->ki_pos != last_pos &&
+				       mapping_set_guarded(mapping)))) {
 			size_t small = filemap_read_small(iocb, iter, left, last_pos);
 
 			if (small) {

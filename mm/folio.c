@@ -760,43 +760,72 @@ void folio_mark_lazyfree(struct folio *folio)
 	folio_batch_add_and_move(folio, lru_lazyfree);
 }
 
+/* The lowest and the highest address of the folios in @fbatch. */
+static void folio_batch_span(const struct folio_batch *fbatch,
+			     struct folio **first, struct folio **last)
+{
+	unsigned int i;
+
+	*first = *last = fbatch->folios[0];
+	for (i = 1; i < folio_batch_count(fbatch); i++) {
+		*first = min(*first, fbatch->folios[i]);
+		*last = max(*last, fbatch->folios[i]);
+	}
+}
+
 /*
  * Before references to folios that have been removed from i_pages are put: where a
  * CPU reads the folio, leave the reference with the guard, and take one that was
- * left there before, which other CPUs may read.  This ends, as no more folios can
- * be read than there are guards to leave them with.
+ * left there before, which other CPUs may read.  This ends: no CPU can guard a folio
+ * that has been removed, so a look that is not the last one found a read over, or
+ * left another folio with a guard.  (tmpfs may put a folio back that it failed to
+ * swap out: then a reference may go from guard to guard while the folio is read.)
  */
 static void folios_leave_guarded(struct folio_batch *fbatch)
 {
-	unsigned int cpu, i;
 	bool again = folio_batch_count(fbatch);
+	struct folio *first = NULL, *last;
+	unsigned int cpu, i;
 
 	while (again) {
 		again = false;
+		last = NULL;
 		smp_mb();	/* (B), see struct folio_guard */
-		rcu_read_lock();	/* for the memmap of what others read */
 		for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 			struct folio_guard *guard = per_cpu_ptr(&folio_guards, cpu);
-			struct folio *folio;
+			struct folio *folio, *old;
 
 			if (!cpu_possible(cpu))
 				continue;
 			/* Pairs with the release that clears it. */
 			folio = smp_load_acquire(&guard->folio);
-			/* Those that have been removed have no mapping. */
-			if (!folio || READ_ONCE(folio->mapping))
+			if (!folio)
 				continue;
-			for (i = 0; i < folio_batch_count(fbatch); i++) {
-				if (fbatch->folios[i] != folio)
-					continue;
-				fbatch->folios[i] = xchg(&guard->kept, folio);
-				/* One that keeps the folio is enough: put the other. */
-				if (fbatch->folios[i] && fbatch->folios[i] != folio)
-					again = true;
-				break;
+			/* Most of what CPUs read is elsewhere in memory. */
+			if (!last)
+				folio_batch_span(fbatch, &first, &last);
+			if (folio < first || folio > last)
+				continue;
+			for (i = 0; i < folio_batch_count(fbatch); i++)
+				if (fbatch->folios[i] == folio)
+					break;
+			if (i == folio_batch_count(fbatch))
+				continue;
+			old = xchg(&guard->kept, folio);
+			/*
+			 * If the read is over, it may have missed that: take it back.
+			 * Another CPU may have left this folio there since: look again.
+			 */
+			if (smp_load_acquire(&guard->folio) != folio &&
+			    cmpxchg(&guard->kept, folio, old) == folio) {
+				again = true;
+				continue;
 			}
+			fbatch->folios[i] = old;
+			/* One that keeps the folio is enough: put the other. */
+			if (old && old != folio)
+				again = true;
 		}
-		rcu_read_unlock();
 	}
 }
 
@@ -811,25 +840,19 @@ void folios_put_guarded(struct folio_batch *fbatch)
  * Put a reference to a folio that has been removed from i_pages, but that CPUs may
  * still read.  Look at the guards when there is a batch of folios, or @now, or where
  * more than a page would be held back, or what comes next compares the count.
- * Works with interrupts disabled.
  */
 void folio_put_guarded(struct folio *folio, bool now)
 {
-	struct folio_batch *fbatch, full;
+	struct folio_batch *fbatch;
 	unsigned long flags;
 
 	now |= folio_test_large(folio) || folio_test_hwpoison(folio) ||
 	       !IS_ENABLED(CONFIG_SMP);
-	folio_batch_init(&full);
 	local_lock_irqsave(&cpu_fbatches.lock_irq, flags);
 	fbatch = this_cpu_ptr(&cpu_fbatches.guarded);
-	/* lru_cache_disable() waits for code with preemption disabled. */
-	if (!folio_batch_add(fbatch, folio) || now || lru_cache_disabled()) {
-		full = *fbatch;
-		folio_batch_reinit(fbatch);
-	}
+	if (!folio_batch_add(fbatch, folio) || now || lru_cache_disabled())
+		folios_put_guarded(fbatch);
 	local_unlock_irqrestore(&cpu_fbatches.lock_irq, flags);
-	folios_put_guarded(&full);
 }
 
 /*
@@ -839,17 +862,31 @@ void folio_put_guarded(struct folio *folio, bool now)
 void folio_batch_put_removed(struct folio_batch *fbatch,
 			     struct address_space *mapping)
 {
-	unsigned int i, nr = folio_batch_count(fbatch);
+	unsigned int i, removed = 0, nr = folio_batch_count(fbatch);
+	bool now = false;
 
 	if (!mapping_guarded(mapping)) {
-		nr = 0;
-	} else if (nr >= FOLIO_BATCH_SIZE / 2) {
-		folios_leave_guarded(fbatch);
-		nr = 0;
+		folio_batch_release(fbatch);
+		return;
 	}
 	for (i = 0; i < nr; i++) {
-		if (fbatch->folios[i]->mapping)
+		struct folio *folio = fbatch->folios[i];
+
+		/* What has a mapping may be guarded anew: do not look for that. */
+		if (READ_ONCE(folio->mapping)) {
+			folio_put(folio);
 			continue;
+		}
+		now |= folio_test_large(folio);
+		fbatch->folios[removed++] = folio;
+	}
+	fbatch->nr = removed;
+	/* One look for all costs less than a look for each large folio. */
+	if (now || removed >= FOLIO_BATCH_SIZE / 2) {
+		folios_leave_guarded(fbatch);
+		removed = 0;
+	}
+	for (i = 0; i < removed; i++) {
 		folio_put_guarded(fbatch->folios[i], false);
 		fbatch->folios[i] = NULL;
 	}
@@ -865,19 +902,27 @@ void folio_put_kept(struct folio_guard *guard)
 		folio_put_guarded(folio, true);
 }
 
-/* Put what is held back on @cpu: this one, or a dead one. */
+/*
+ * Put what was left with guards.  The CPU that has read the folio does that, unless
+ * it looked for it too early, and does not read under its guard again.
+ */
+void folio_guards_drain(void)
+{
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu)
+		if (READ_ONCE(per_cpu(folio_guards, cpu).kept))
+			folio_put_kept(per_cpu_ptr(&folio_guards, cpu));
+}
+
+/* Put what is held back in the batch of @cpu: this one, or a dead one. */
 void folio_guarded_drain(int cpu)
 {
-	struct folio_batch *fbatch = &per_cpu(cpu_fbatches.guarded, cpu);
-	struct folio_batch held;
 	unsigned long flags;
 
-	folio_put_kept(per_cpu_ptr(&folio_guards, cpu));
 	local_lock_irqsave(&cpu_fbatches.lock_irq, flags);
-	held = *fbatch;
-	folio_batch_reinit(fbatch);
+	folios_put_guarded(&per_cpu(cpu_fbatches.guarded, cpu));
 	local_unlock_irqrestore(&cpu_fbatches.lock_irq, flags);
-	folios_put_guarded(&held);
 }
 
 void lru_add_drain(void)
@@ -935,7 +980,6 @@ static bool cpu_needs_drain(unsigned int cpu)
 			 folio_batch_count(&fbatches->lru_lazyfree) ||
 			 folio_batch_count(&fbatches->lru_activate) ||
 			 folio_batch_count(&fbatches->guarded) ||
-			 per_cpu(folio_guards.kept, cpu) ||
 			 need_mlock_drain(cpu)) ||
 		has_bh_in_lru(cpu, NULL);
 }
@@ -1038,6 +1082,8 @@ static inline void __lru_add_drain_all(bool force_all_cpus)
 
 	for_each_cpu(cpu, &has_work)
 		flush_work(&per_cpu(lru_add_drain_work, cpu));
+
+	folio_guards_drain();
 
 done:
 	mutex_unlock(&lock);

@@ -636,17 +636,17 @@ static inline void force_page_cache_readahead(struct address_space *mapping,
  *	guard = NULL, with release
  *
  * With (A) and (B), at least one of the two sees what the other has stored.
- * A folio may be thawed when something else is in its place.  That is a release,
- * and the reader looks at the count, with acquire, before it looks at the entry.
- * The acquire that finds a guard gone orders what happens to the memory then.
+ * To thaw a folio after something else was stored in its place is a release; the
+ * reader loads the count with acquire, before it looks at the entry again.  The
+ * acquire that finds a guard gone orders what happens to the memory then.
  *
- * "Let it be" means for folio_ref_freeze() to fail.  Code that has removed the
- * folio puts its last reference with folio_put_guarded(), or with others with
- * folio_batch_put_removed(), unless the mapping has no AS_GUARDED: that is set with
- * i_pages locked, before the first guard, and stays.
+ * "Let it be" means for folio_ref_freeze() to fail, and for code that has removed
+ * the folio to put one reference later, with folio_put_guarded(), or with others
+ * with folio_batch_put_removed() or folios_put_guarded(): unless the mapping has no
+ * AS_GUARDED, which is set with i_pages locked, before the first guard, and stays.
  *
- * A guarded folio is not freed, split or migrated, but may be removed, or frozen
- * by code that fails then: do not use folio_get().
+ * A guarded folio is not freed, split or migrated.  It may be removed, and its count
+ * may be 0 for a while: do not use folio_get().
  */
 struct folio_guard {
 	struct folio *folio;	/* what this CPU reads */
@@ -661,15 +661,11 @@ void folio_batch_put_removed(struct folio_batch *fbatch,
 			     struct address_space *mapping);
 void folio_put_kept(struct folio_guard *guard);
 void folio_guarded_drain(int cpu);
+void folio_guards_drain(void);
 bool folio_mark_accessed_guarded(struct folio *folio);
 size_t filemap_read_small(struct kiocb *iocb, struct iov_iter *iter,
 			  size_t left, loff_t prev);
-bool __mapping_set_guarded(struct address_space *mapping);
-
-static inline bool mapping_set_guarded(struct address_space *mapping)
-{
-	return mapping_guarded(mapping) || __mapping_set_guarded(mapping);
-}
+bool mapping_set_guarded(struct address_space *mapping);
 
 /* Put references of i_pages; @guarded: mapping_guarded() while it was locked. */
 static inline void folio_put_removed(struct folio *folio, int refs, bool guarded,

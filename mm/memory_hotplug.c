@@ -2063,6 +2063,7 @@ int offline_pages(unsigned long start_pfn, unsigned long nr_pages,
 			}
 
 			cond_resched();
+			folio_guards_drain();
 
 			ret = scan_movable_pages(pfn, end_pfn, &pfn);
 			if (!ret) {
@@ -2100,8 +2101,6 @@ int offline_pages(unsigned long start_pfn, unsigned long nr_pages,
 	 * struct page of folios that were migrated away, see
 	 * filemap_get_entry(): the memmap may be removed next.
 	 */
-	synchronize_rcu();
-	/* And code that found these in guards, folios_leave_guarded(), at theirs. */
 	synchronize_rcu();
 
 	/* Mark all sections offline and remove free pages from the buddy. */

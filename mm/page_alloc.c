@@ -6489,6 +6489,7 @@ static int page_alloc_cpu_dead(unsigned int cpu)
 
 	lru_add_drain_cpu(cpu);
 	folio_guarded_drain(cpu);
+	folio_guards_drain();
 	mlock_drain_remote(cpu);
 	drain_pages(cpu);
 
@@ -7189,6 +7190,8 @@ static int __alloc_contig_migrate_range(struct compact_control *cc,
 		} else if (++tries == 5) {
 			ret = -EBUSY;
 			break;
+		} else {
+			folio_guards_drain();
 		}
 
 		nr_reclaimed = reclaim_clean_pages_from_list(cc->zone,

@@ -3337,11 +3337,12 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 
 		if (!retval) {
 			loff_t left = min_t(loff_t, i_size - iocb->ki_pos, to->count);
+			loff_t prev = file->f_ra.prev_pos;
 
-			/* More small reads may come after the second one. */
-			if (file->f_ra.prev_pos < 0 && !mapping_guarded(mapping)) {
-				file->f_ra.prev_pos = iocb->ki_pos;
-			} else if (left <= SZ_4K && mapping_set_guarded(mapping)) {
+			/* As filemap_read(): more small reads may come. */
+			if (left <= SZ_4K && (mapping_guarded(mapping) ||
+					      (prev >= 0 && iocb->ki_pos != prev &&
+					       mapping_set_guarded(mapping)))) {
 				/* Mark folios accessed whose beginning is read. */
 				retval = filemap_read_small(iocb, to, left,
 							    iocb->ki_pos);
@@ -3446,6 +3447,9 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	}
 
 	file_accessed(file);
+	if (retval > 0 && !mapping_guarded(mapping) &&
+	    file->f_ra.prev_pos != iocb->ki_pos)
+		file->f_ra.prev_pos = iocb->ki_pos;
 	return retval ? retval : error;
 }
 

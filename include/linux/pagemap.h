@@ -469,8 +469,7 @@ mapping_max_folio_order(const struct address_space *mapping)
 {
 	if (!IS_ENABLED(CONFIG_TRANSPARENT_HUGEPAGE))
 		return 0;
-	return (READ_ONCE(mapping->flags) & AS_FOLIO_ORDER_MAX_MASK) >>
-		AS_FOLIO_ORDER_MAX;
+	return (mapping->flags & AS_FOLIO_ORDER_MAX_MASK) >> AS_FOLIO_ORDER_MAX;
 }
 
 static inline unsigned int
@@ -478,8 +477,7 @@ mapping_min_folio_order(const struct address_space *mapping)
 {
 	if (!IS_ENABLED(CONFIG_TRANSPARENT_HUGEPAGE))
 		return 0;
-	return (READ_ONCE(mapping->flags) & AS_FOLIO_ORDER_MIN_MASK) >>
-		AS_FOLIO_ORDER_MIN;
+	return (mapping->flags & AS_FOLIO_ORDER_MIN_MASK) >> AS_FOLIO_ORDER_MIN;
 }
 
 static inline unsigned long

@@ -382,6 +382,67 @@ TEST_F_TIMEOUT(removed, shared, 120)
 	}
 }
 
+static int turn;
+
+/* One read each time that it is this thread's turn, until @stop. */
+static void *read_in_turn(void *cpu)
+{
+	unsigned long word;
+
+	sched_setaffinity(0, sizeof(cpu_set_t), cpu);
+	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
+		if (!__atomic_load_n(&turn, __ATOMIC_ACQUIRE))
+			continue;
+		if (pread(shared_fd, &word, sizeof(word), 0) == sizeof(word))
+			__atomic_fetch_or(&seen, word, __ATOMIC_RELAXED);
+		__atomic_store_n(&turn, 0, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* What is left with a guard stays no longer than until lru_add_drain_all(). */
+TEST(left)
+{
+	static char pages[31 * 4096];	/* a batch: the guards are looked at */
+	cpu_set_t all, one[2];
+	int i, cpu, nr = 0;
+	pthread_t thread;
+	long kept;
+
+	ASSERT_EQ(0, sched_getaffinity(0, sizeof(all), &all));
+	CPU_ZERO(&one[0]);
+	CPU_ZERO(&one[1]);
+	for (cpu = 0; cpu < CPU_SETSIZE && nr < 2; cpu++)
+		if (CPU_ISSET(cpu, &all))
+			CPU_SET(cpu, &one[nr++]);
+	if (nr < 2 || knob("kept") < 0)
+		SKIP(return, "needs two CPUs and knockout.patch");
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(one[0]), &one[0]));
+	drain(_metadata);
+	memset(pages, 0x41, sizeof(pages));
+	shared_fd = memfd_create("guard", MFD_CLOEXEC);
+	ASSERT_GE(shared_fd, 0);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, read_in_turn, &one[1]));
+	kept = knob("kept");
+	ASSERT_TRUE(write_file(KNOBS, "delay", "3000"));
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ((ssize_t)sizeof(pages), pwrite(shared_fd, pages, sizeof(pages), 0));
+		__atomic_store_n(&turn, 1, __ATOMIC_RELEASE);
+		usleep(100);
+		ASSERT_EQ(0, ftruncate(shared_fd, 0));
+		while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE))
+			sched_yield();
+		drain(_metadata);
+		EXPECT_EQ(0, knob("held"));
+	}
+	ASSERT_TRUE(write_file(KNOBS, "delay", "0"));
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	/* It was left there at all. */
+	EXPECT_LT(kept, knob("kept"));
+	EXPECT_EQ(0x4141414141414141UL, seen);
+}
+
 /* memory_failure() finds no reference but its own to a page that was read under a guard. */
 TEST(poisoned)
 {

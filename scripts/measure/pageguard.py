@@ -43,7 +43,7 @@ TAKEN = re.compile(r"^# (?P<fs>\S+) (?P<how>\S+): (?P<got>\d+) of (?P<tried>\d+)
 TURNS = 5
 # The others are timed; what their shared lines are, the model of lines asks of one.
 COMPARED = ("baseline", "patched")
-BUSY, OFTEN = 16, 8      # CPUs of which all but one read while that removes pages, and how often
+BUSY, OFTEN = 16, 24     # CPUs of which all but one read while that removes pages, and how often
 # Each turn has another seed.  All skipped is 4, where the kernel has no such
 # file system.
 RACES = f"""

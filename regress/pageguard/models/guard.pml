@@ -7,9 +7,11 @@
  * accesses; here each step is seen by all at once, but for GUARD_SEEN.
  *
  * Given with -D: NR CPUs that read the file READS times each; TAKEN, what the other
- * tasks do, a digit each: 1 truncates, 2 migrates, 3 reclaims, then fills the page again;
- * BATCH, folios of a batch; NOW, whether they look at once, as for large folios; NF,
- * folios; WITHOUT, a step to take out:
+ * tasks do, a digit each: 1 truncates, 2 migrates, 3 reclaims, 4 swaps a folio of tmpfs
+ * out, fails, and cannot put it back to i_pages; then each fills the page again;
+ * BATCH, folios of a batch; NOW, whether they look at once, as for large folios; BACK,
+ * whether what was left with a guard too late is taken back; NF, folios; WITHOUT, a step to
+ * take out:
  */
 #define GUARD_SEEN	1	/* (A): the guard is seen before the look at the folio */
 #define FROZEN_LEFT	2	/* a frozen folio is not read */
@@ -22,6 +24,8 @@
 #define LEFT_LOOKS	9	/* what a reader finds with its guard may be read by others */
 #define KEPT_DRAINED	10	/* lru_add_drain_all() puts what is left with guards */
 #define BATCH_DRAINED	11	/* and what is in batches */
+#define BACK_LOOKS	12	/* what is taken back from a guard may be read by others */
+#define NOT_ASKED	13	/* a look does not ask ->mapping whether a folio was removed */
 
 #define WITH(step) (WITHOUT != step)
 #define OTHERS (TAKEN > 9 -> 2 : 1)
@@ -58,9 +62,9 @@ inline folios_leave_guarded() {
 		do
 		:: cpu == NR -> cpu = 0; break
 		:: else ->
-			atomic {		/* as for what the guard is: it may change next */
+			d_step {
 				found = guard[cpu];
-				if :: found && mapped[found] -> found = 0 :: else fi;
+				if :: !WITH(NOT_ASKED) && mapped[found] -> found = 0 :: else fi;
 				i = 0
 			}
 			do
@@ -68,11 +72,18 @@ inline folios_leave_guarded() {
 			:: else ->
 				if
 				:: batch[me * BATCH + i] == found && WITH(LEFT) ->
-					atomic {	/* xchg() */
-						batch[me * BATCH + i] = kept[cpu];
-						kept[cpu] = found;
-						again = again || (batch[me * BATCH + i] && WITH(AGAIN));
-						i = BATCH
+					atomic { old = kept[cpu]; kept[cpu] = found }	/* xchg() */
+					over = BACK && guard[cpu] != found;
+					atomic {
+						if
+						:: over && kept[cpu] == found ->	/* cmpxchg() */
+							kept[cpu] = old;
+							again = again || WITH(BACK_LOOKS)
+						:: else ->
+							batch[me * BATCH + i] = old;
+							again = again || (old && WITH(AGAIN))
+						fi;
+						old = 0; over = false; i = BATCH
 					}
 				:: else -> i++
 				fi
@@ -129,8 +140,8 @@ inline mapping_set_guarded() {
 
 /* filemap_read_guarded() */
 proctype reader(byte me) {
-	byte reads, f, cpu, i, found;
-	bool again, flush, fine;
+	byte reads, f, cpu, i, found, old;
+	bool again, flush, fine, over;
 
 	do
 	:: reads == READS -> break
@@ -148,9 +159,13 @@ proctype reader(byte me) {
 			assert(ours[f])		/* and ends */
 		:: else
 		fi;
-		atomic { guard[me] = 0; f = 0; fine = false }
+		fine = false;
+		if	/* what is left with the guard is looked for too early, or not */
+		:: f = kept[me]; guard[me] = 0
+		:: guard[me] = 0; f = kept[me]
+		fi;
 		if :: !WITH(MARK_FIRST) -> mapping_set_guarded() :: else fi;
-		folio_put_kept()
+		if :: f -> folio_put_kept() :: else fi
 	od;
 	ended++
 }
@@ -167,8 +182,8 @@ inline alloc(f) {
 }
 
 proctype other(byte me; byte what) {
-	byte f, new, cpu, i, found;
-	bool again, flush, guarded, ok;
+	byte f, new, cpu, i, found, old;
+	bool again, flush, guarded, ok, over;
 
 	if :: !WITH(MARK_LOCKED) -> guarded = marked :: else fi;
 	lock();
@@ -210,11 +225,20 @@ proctype other(byte me; byte what) {
 		:: count[f] != 1 -> f = 0
 		fi;
 		unlock()
+	:: f && what == 4 ->		/* shmem_delete_from_page_cache() */
+		atomic { count[f]++; new = f; slot = 0; mapped[f] = false; guarded = marked }
+		unlock()
 	:: !f -> unlock()
 	fi;
 	if
 	:: f && guarded -> folio_put_guarded(f, NOW)
 	:: f && !guarded -> atomic { folio_put(f); f = 0 }
+	:: else
+	fi;
+	if
+	:: new -> mapped[new] = true;	/* shmem_add_to_page_cache() */
+		mapped[new] = false;
+		atomic { folio_put(new); new = 0 }
 	:: else
 	fi;
 	lock();				/* fill the page again */
@@ -225,17 +249,23 @@ proctype other(byte me; byte what) {
 	atomic { unlock(); ended++ }
 }
 
-/* lru_add_drain_all(): each CPU drains its own. */
+/* lru_add_drain_all(): each CPU drains its batch, then one drains all guards. */
 proctype drain() {
-	byte me, f, cpu, i, found;
-	bool again, flush;
+	byte me, f, cpu, i, found, old;
+	bool again, flush, over;
 
 	ended == NR + OTHERS;
 	do
 	:: me == CPUS -> break
 	:: else ->
-		if :: WITH(KEPT_DRAINED) -> folio_put_kept() :: else fi;
 		if :: WITH(BATCH_DRAINED) -> folios_leave_guarded(); folios_put() :: else fi;
+		me++
+	od;
+	me = 0;
+	do
+	:: me == CPUS -> break
+	:: else ->
+		if :: WITH(KEPT_DRAINED) -> folio_put_kept() :: else fi;
 		me++
 	od;
 	me = 0;

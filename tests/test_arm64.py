@@ -381,7 +381,7 @@ class Chosen(KernelCase):
             return watch.Ran(0, path)
 
         put(self.root / "scripts/trace/check.sh", "")
-        self.fake("qemu-system-x86_64", "echo QEMU 1\n")
+        self.fake("qemu-system-aarch64", "echo QEMU 1\n")
         tests = put(self.dir / "tests/run_kselftest.sh", "").parent
         with mock.patch.object(arm64, "boot", boot), mock.patch.object(guest, "decode"), \
                 mock.patch.object(guest, "ROOT", self.root), \

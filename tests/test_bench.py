@@ -108,6 +108,7 @@ class Revisions(KernelCase):
         compared = bench.revisions(self.repo, self.base, self.one)
         measurement = Measurement("instructions, 2 CPUs", "trace", "true\n", rows)
         guest = mock.Mock(side_effect=[self.dir, KeyboardInterrupt, self.dir])
+        self.fake("qemu-system-x86_64", "echo QEMU 1\n")
         (self.dir / "output.log").touch()
         with contextlib.ExitStack() as stack:
             for name, value in (("kernel", mock.Mock()), ("guest_run", guest)):

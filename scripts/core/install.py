@@ -35,7 +35,8 @@ PACKAGES = {
                "gawk", "dmsetup"],
     # A model checker, which makes a C program of a model.
     "models": ["spin", "gcc", "libc6-dev"],
-    "lint": ["sparse", "codespell", "shellcheck"],
+    # The tooling's own tests make an initramfs.
+    "lint": ["sparse", "codespell", "shellcheck", "cpio"],
     # A clang compiles for every architecture that has no gcc here; llvm has what make
     # runs besides.  arm64 boots, too.
     "ports": ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-system-arm", "clang-19", "lld-19", "llvm-19"],

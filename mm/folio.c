@@ -760,30 +760,30 @@ void folio_mark_lazyfree(struct folio *folio)
 	folio_batch_add_and_move(folio, lru_lazyfree);
 }
 
-/* The lowest and the highest address of the folios in @fbatch. */
-static void folio_batch_span(const struct folio_batch *fbatch,
+/* The lowest and the highest address of the first @nr folios in @fbatch. */
+static void folio_batch_span(const struct folio_batch *fbatch, unsigned int nr,
 			     struct folio **first, struct folio **last)
 {
 	unsigned int i;
 
 	*first = *last = fbatch->folios[0];
-	for (i = 1; i < folio_batch_count(fbatch); i++) {
+	for (i = 1; i < nr; i++) {
 		*first = min(*first, fbatch->folios[i]);
 		*last = max(*last, fbatch->folios[i]);
 	}
 }
 
 /*
- * Before references to folios that have been removed from i_pages are put: where a
+ * Before references to the first @nr folios, which have been removed, are put: where a
  * CPU reads the folio, leave the reference with the guard, and take one that was
  * left there before, which other CPUs may read.  This ends: no CPU can guard a folio
  * that has been removed, so a look that is not the last one found a read over, or
  * left another folio with a guard.  (tmpfs may put a folio back that it failed to
  * swap out: then a reference may go from guard to guard while the folio is read.)
  */
-static void folios_leave_guarded(struct folio_batch *fbatch)
+static void folios_leave_guarded(struct folio_batch *fbatch, unsigned int nr)
 {
-	bool again = folio_batch_count(fbatch);
+	bool again = nr;
 	struct folio *first = NULL, *last;
 	unsigned int cpu, i;
 
@@ -803,13 +803,13 @@ static void folios_leave_guarded(struct folio_batch *fbatch)
 				continue;
 			/* Most of what CPUs read is elsewhere in memory. */
 			if (!last)
-				folio_batch_span(fbatch, &first, &last);
+				folio_batch_span(fbatch, nr, &first, &last);
 			if (folio < first || folio > last)
 				continue;
-			for (i = 0; i < folio_batch_count(fbatch); i++)
+			for (i = 0; i < nr; i++)
 				if (fbatch->folios[i] == folio)
 					break;
-			if (i == folio_batch_count(fbatch))
+			if (i == nr)
 				continue;
 			old = xchg(&guard->kept, folio);
 			/*
@@ -832,7 +832,7 @@ static void folios_leave_guarded(struct folio_batch *fbatch)
 /* As folios_put(), for folios that have been removed from i_pages. */
 void folios_put_guarded(struct folio_batch *fbatch)
 {
-	folios_leave_guarded(fbatch);
+	folios_leave_guarded(fbatch, folio_batch_count(fbatch));
 	folios_put(fbatch);
 }
 
@@ -856,37 +856,26 @@ void folio_put_guarded(struct folio *folio, bool now)
 }
 
 /*
- * folio_batch_release() for folios of @mapping, some of which have been removed.
+ * folio_batch_release() where the first @nr folios have been removed from @mapping.
  * For many of them, look at the guards at once.
  */
-void folio_batch_put_removed(struct folio_batch *fbatch,
+void folio_batch_put_removed(struct folio_batch *fbatch, unsigned int nr,
 			     struct address_space *mapping)
 {
-	unsigned int i, removed = 0, nr = folio_batch_count(fbatch);
-	bool now = false;
+	unsigned int i;
+	bool now;
 
-	if (!mapping_guarded(mapping)) {
-		folio_batch_release(fbatch);
-		return;
+	if (!mapping_guarded(mapping))
+		nr = 0;
+	now = nr >= FOLIO_BATCH_SIZE / 2;
+	/* One look for all costs less than a look for each large folio. */
+	for (i = 0; i < nr && !now; i++)
+		now = folio_test_large(fbatch->folios[i]);
+	if (now) {
+		folios_leave_guarded(fbatch, nr);
+		nr = 0;
 	}
 	for (i = 0; i < nr; i++) {
-		struct folio *folio = fbatch->folios[i];
-
-		/* What has a mapping may be guarded anew: do not look for that. */
-		if (READ_ONCE(folio->mapping)) {
-			folio_put(folio);
-			continue;
-		}
-		now |= folio_test_large(folio);
-		fbatch->folios[removed++] = folio;
-	}
-	fbatch->nr = removed;
-	/* One look for all costs less than a look for each large folio. */
-	if (now || removed >= FOLIO_BATCH_SIZE / 2) {
-		folios_leave_guarded(fbatch);
-		removed = 0;
-	}
-	for (i = 0; i < removed; i++) {
 		folio_put_guarded(fbatch->folios[i], false);
 		fbatch->folios[i] = NULL;
 	}

@@ -657,7 +657,7 @@ DECLARE_PER_CPU_SHARED_ALIGNED(struct folio_guard, folio_guards);
 
 void folio_put_guarded(struct folio *folio, bool now);
 void folios_put_guarded(struct folio_batch *fbatch);
-void folio_batch_put_removed(struct folio_batch *fbatch,
+void folio_batch_put_removed(struct folio_batch *fbatch, unsigned int nr,
 			     struct address_space *mapping);
 void folio_put_kept(struct folio_guard *guard);
 void folio_guarded_drain(int cpu);

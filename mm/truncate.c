@@ -178,7 +178,7 @@ void truncate_folio_batch(struct address_space *mapping,
 	delete_from_page_cache_batch(mapping, fbatch);
 	for (i = 0; i < folio_batch_count(fbatch); i++)
 		folio_unlock(fbatch->folios[i]);
-	folio_batch_put_removed(fbatch, mapping);
+	folio_batch_put_removed(fbatch, folio_batch_count(fbatch), mapping);
 }
 
 int truncate_inode_folio(struct address_space *mapping, struct folio *folio)
@@ -557,7 +557,7 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 	folio_batch_init(&fbatch);
 	while (find_lock_entries(mapping, &index, end, &fbatch, indices)) {
 		bool xa_has_values = false;
-		int nr = folio_batch_count(&fbatch);
+		int nr = folio_batch_count(&fbatch), removed = 0;
 
 		for (i = 0; i < nr; i++) {
 			struct folio *folio = fbatch.folios[i];
@@ -582,6 +582,10 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 				/* Likely in the lru cache of a remote CPU */
 				if (nr_failed)
 					(*nr_failed)++;
+			} else {
+				/* The removed ones come first: others may be guarded anew. */
+				swap(fbatch.folios[i], fbatch.folios[removed]);
+				removed++;
 			}
 			count += ret;
 		}
@@ -590,7 +594,7 @@ unsigned long mapping_try_invalidate(struct address_space *mapping,
 			clear_shadow_entries(mapping, indices[0], indices[nr-1]);
 
 		folio_batch_remove_exceptionals(&fbatch);
-		folio_batch_put_removed(&fbatch, mapping);
+		folio_batch_put_removed(&fbatch, removed, mapping);
 		cond_resched();
 	}
 	return count;

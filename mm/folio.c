@@ -760,7 +760,7 @@ void folio_mark_lazyfree(struct folio *folio)
 	folio_batch_add_and_move(folio, lru_lazyfree);
 }
 
-/* The lowest and the highest address of the first @nr folios in @fbatch. */
+/* The lowest and the highest address of the first @nr folios in @fbatch, or of NULLs. */
 static void folio_batch_span(const struct folio_batch *fbatch, unsigned int nr,
 			     struct folio **first, struct folio **last)
 {
@@ -776,7 +776,7 @@ static void folio_batch_span(const struct folio_batch *fbatch, unsigned int nr,
 /*
  * Before references to the first @nr folios, which have been removed, are put: where a
  * CPU reads the folio, leave the reference with the guard, and take one that was
- * left there before, which other CPUs may read.  This ends: no CPU can guard a folio
+ * left there before, which other CPUs may read.  This ends: no new read finds a folio
  * that has been removed, so a look that is not the last one found a read over, or
  * left another folio with a guard.  (tmpfs may put a folio back that it failed to
  * swap out: then a reference may go from guard to guard while the folio is read.)
@@ -856,8 +856,8 @@ void folio_put_guarded(struct folio *folio, bool now)
 }
 
 /*
- * folio_batch_release() where the first @nr folios have been removed from @mapping.
- * For many of them, look at the guards at once.
+ * folio_batch_release() where the first @nr folios have been removed from @mapping, and
+ * others may still be there.  For many of them, look at the guards at once.
  */
 void folio_batch_put_removed(struct folio_batch *fbatch, unsigned int nr,
 			     struct address_space *mapping)

@@ -1069,7 +1069,7 @@ static bool may_enter_fs(struct folio *folio, gfp_t gfp_mask)
 /* Free frozen folios, also if CPUs read some of them under @guarded. */
 static void free_reclaimed_folios(struct folio_batch *fbatch, bool guarded)
 {
-	unsigned int i;
+	unsigned int i, nr = 0;
 
 	if (!guarded) {
 		mem_cgroup_uncharge_folios(fbatch);
@@ -1078,8 +1078,19 @@ static void free_reclaimed_folios(struct folio_batch *fbatch, bool guarded)
 		return;
 	}
 	try_to_unmap_flush();
-	for (i = 0; i < folio_batch_count(fbatch); i++)
-		folio_ref_unfreeze(fbatch->folios[i], 1);
+	for (i = 0; i < folio_batch_count(fbatch); i++) {
+		struct folio *folio = fbatch->folios[i];
+
+		/* Anonymous: ksm_get_folio() needs it frozen until it is freed. */
+		if (folio->mapping) {
+			mem_cgroup_uncharge(folio);
+			free_frozen_pages(&folio->page, folio_order(folio));
+			continue;
+		}
+		folio_ref_unfreeze(folio, 1);
+		fbatch->folios[nr++] = folio;
+	}
+	fbatch->nr = nr;
 	folios_put_guarded(fbatch);
 }
 

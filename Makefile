@@ -6,7 +6,8 @@ PYTHON ?= python3
 KDIR ?=
 LTP ?=
 XFSTESTS ?=
-export KDIR LTP XFSTESTS
+UNIXBENCH ?=
+export KDIR LTP XFSTESTS UNIXBENCH
 export HOTPATHS_INSTALL := $(filter 1,$(INSTALL))
 # Variables of this make are not for the makes that it starts: some have an INSTALL, too.
 unexport INSTALL MAKEFLAGS
@@ -55,8 +56,8 @@ help:
 	@echo "  FRESH=1          do also what was seen to pass   MINUTES=75 end a check within so many"
 	@echo "  ACCEL=auto|kvm|tcg     how QEMU runs guests      OUT=path   where bench, bundle, suites, deb, mail write"
 	@echo "  GUEST=check|trace|debug|bench|kcsan|rt|up        of shell and suites (um, too): the kernel's configuration"
-	@echo "  CONFIG=file      of deb: a kernel configuration  SUITE=a,b  of suites; LTP=dir XFSTESTS=dir"
-	@echo "  ONLY=counts|time BOOTS=n      of bench: these alone; rounds of boots at most"
+	@echo "  CONFIG=file      of deb: a kernel configuration  SUITE=a,b  of suites; LTP=dir XFSTESTS=dir UNIXBENCH=dir"
+	@echo "  ONLY=counts|time BOOTS=n      of bench: these alone; rounds of boots at most (suites: of unixbench)"
 	@echo "  DURATION=10 COMMAND='...'     of survey: seconds for each script, or while a command runs"
 	@echo "  VERSION=2 PREFIX='PATCH mm-new' ASSISTED_BY='...' IN_REPLY_TO=id    of mail"
 
@@ -83,7 +84,7 @@ check check-full:
 suites:
 	$(no-config)
 	$(call step,suites) $(base) $(call given,ACCEL,--accel) $(fresh) $(call given,SUITE,--suite) \
-		$(call given,GUEST,--config) $(call given,OUT,--out)
+		$(call given,GUEST,--config) $(call given,BOOTS,--boots) $(call given,OUT,--out)
 
 knockout:
 	$(need-topic)

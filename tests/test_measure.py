@@ -3,11 +3,12 @@
 
 import json
 import subprocess
+from unittest import mock
 
 from support import Case, put
 
 # isort: split
-from measure import Measurement, fault, filemap, native, pageguard, pid, pipe, row
+from measure import Measurement, bench, fault, filemap, native, pageguard, pid, pipe, row, unixbench
 
 SIDES = {"write": "mm_page_alloc", "read": "mm_page_free"}
 FAULT = "page_fault_kernel: address=0x7f00deadb000 ip=copy_page_from_iter error_code=0x0"
@@ -463,3 +464,47 @@ class Fault(Case):
                 done = subprocess.run(["bash", "-n"], input=one.script, text=True, capture_output=True)
                 self.assertEqual((done.returncode, done.stderr, one.config), (0, "", "virtual"))
                 self.assertIn(f"\n{one.script.splitlines()[-1].split()[0]}() {{\n", one.script)
+
+
+class UnixBench(Case):
+    """measure.unixbench, with programs that are faked."""
+
+    def copies(self, words: str, program: str) -> tuple[int, str]:
+        """Status and output of copies @words, where "one" does what the shell @program says."""
+        put(self.dir / "one", f"#!/bin/bash\n{program}", 0o755)
+        ended = subprocess.run(["bash", "-c", f"SUITE={self.dir}\n{unixbench.SETUP}\ncopies {words}"], text=True,
+                               cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        return ended.returncode, ended.stdout
+
+    def test_copies(self):
+        """What copies did is added up, by the time that passed or as they say it; a copy
+        that fails, or counts nothing, fails all."""
+        rate = "echo 'COUNT|9|0|KBps' >&2; echo 'COUNT|500|0|KBps' >&2; echo 'TIME|1.0' >&2; "
+        self.assertEqual(self.copies("2 one -t 1", rate), (0, "1000.0\n"))
+        status, said = self.copies("2 one 1", "sleep 0.$1; echo 'COUNT|100|1|lps' >&2")
+        self.assertTrue(status == 0 and 200 < float(said) < 2000, said)
+        for program in ("echo 'COUNT|0|1|lps' >&2", "true", rate + "exit 2", rate + "mkdir one.first || exit 1"):
+            with self.subTest(program=program):
+                self.assertEqual(self.copies("2 one 1", program), (1, ""))
+
+    def test_rows(self):
+        """A boot has a row of each program, with one copy and with two."""
+        for name in ("pipe", "context1", "spawn", "execl", "fstime"):
+            put(self.dir / "kselftest" / name, "#!/bin/sh\necho 'COUNT|12|0|KBps' >&2\n", 0o755)
+        subprocess.run(["bash", "-c", unixbench.SCRIPT], cwd=self.dir, check=True)
+        found = {one["condition"]: (one["metric"], one["unit"], one["value"]) for one in unixbench.rows(self.dir)}
+        self.assertEqual(len(found), 14)
+        self.assertEqual(found["execl, 1 copy"], ("throughput", "op/s", 12))
+        self.assertEqual(found["file copy 4KiB, 2 copies"], ("copied", "KB/s", 24))
+
+    def test_timed(self):
+        """The base and all series are timed, by what bench.py does for a topic."""
+        base, clock = mock.Mock(tag="v0"), mock.Mock(return_value=({"cells": [], "rounds": []}, ["kernel"]))
+        with mock.patch.multiple(unixbench, clock=clock, apply=lambda *_: "all", chosen_topics=lambda *_: [],
+                                 environment=lambda _base, _accel, kernels: kernels):
+            self.assertEqual(unixbench.timed(base, self.dir, self.dir / "files", 5),
+                             {"environment": ["kernel"], "cells": [], "rounds": []})
+        topic, sides, *rest = clock.call_args[0]
+        self.assertIs(bench.measures(topic).NATIVE, unixbench.NATIVE)
+        self.assertEqual({name: side.revision for name, side in sides.items()}, {"baseline": "v0", "patched": "all"})
+        self.assertEqual(rest, [self.dir / "files", 5])

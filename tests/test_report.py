@@ -76,6 +76,22 @@ class Write(KernelCase):
         self.assertNotIn("| free |", self.written(fresh=False))
         self.assertEqual(len((self.out / "rows.csv").read_text().splitlines()), 1)
 
+    def test_unixbench(self):
+        """The newest boots of UnixBench are a table, which says if the series changed."""
+        cells = [{"metric": metric, "unit": unit, "condition": "one", "evidence": "timed-uml"}
+                 for metric, unit in (("throughput", "op/s"), ("copied", "KB/s"))]
+        put(self.out / "2026-02-04/unixbench.json", json.dumps({
+            "version": "UnixBench 1", "environment": {"compiler": "gcc", "host CPU": "a CPU", "kernels": []},
+            "cells": cells, "rounds": [{"baseline": [100, 10], "again": [100, 10], "patched": [200, 9]}] * 5}))
+        for fresh in (False, True):
+            with mock.patch.object(report, "fresh_suites", lambda *_, fresh=fresh: fresh):
+                text = self.written()
+            self.assertEqual("an earlier state" not in text, fresh)
+        for words in ("Programs of UnixBench 1 on tmpfs", "5\nrounds",
+                      "| one | 100 | 2.00 [2.00, 2.00] | 1.00 [1.00, 1.00] | better |",
+                      "| one, copied in KB/s | 10 | 0.90 [0.90, 0.90] | 1.00 [1.00, 1.00] | worse |"):
+            self.assertIn(words, text)
+
     def test_csv(self):
         """rows.csv has every kernel of every row, and the base against itself."""
         self.written()

@@ -2,6 +2,7 @@
 """Other people's suites: how they are had, what their guests leave, how the two
 sides are compared; nothing is built but by fakes, and nothing booted."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
-from support import Case, KernelCase, put
+from support import Case, KernelCase, git, put
 
 # isort: split
 from core.ktap import FAILED, PASSED, SKIPPED, Result
@@ -19,7 +20,8 @@ from guests import watch
 from prove import suites
 from prove.suite import Absent, Had, Program, Suite, Where, built_suite, checkout
 from reports import suites_table as table
-from prove.suite import debian, fsx, jobs, kselftests, ltp
+from prove.suite import debian, fsx, jobs, kselftests, ltp, unixbench
+from measure.unixbench import ALL
 from reports import runs
 
 
@@ -33,7 +35,7 @@ class Having(Case):
     def test_checkout(self):
         """Without a checkout a suite is absent; with a wrong one that is an error,
         since the user meant to run it."""
-        for module, name in ((ltp, "LTP"), (fsx, "XFSTESTS")):
+        for module, name in ((ltp, "LTP"), (fsx, "XFSTESTS"), (unixbench, "UNIXBENCH")):
             with self.subTest(name=name):
                 with self.assertRaises(Absent) as raised:
                     module.get(self.where())
@@ -85,9 +87,28 @@ class Having(Case):
         with self.fails("no test", "suite-ltp.log"):
             ltp.programs(self.dir)
 
+    def unixbench(self) -> Had:
+        """UnixBench from a checkout, with a compiler that says what it is told."""
+        put(self.dir / "src/UnixBench/src/fstime.c", "")
+        git("init", "-q", cwd=self.dir / "src")
+        git("add", ".", cwd=self.dir / "src")
+        git("commit", "-q", "-m", "UnixBench", cwd=self.dir / "src")
+        self.fake("gcc", 't=$*; echo gcc 1\nwhile [ $# != 0 ]; do [ "$1" != -o ] || echo "$t" > "$2"; shift; done\n')
+        return unixbench.get(self.where(UNIXBENCH=self.dir / "src"))
+
+    def test_unixbench(self):
+        """Each program is compiled from the checkout, statically, and the checkout stays
+        as it is."""
+        had = self.unixbench()
+        self.assertEqual({path.name for path in had.files.iterdir()}, set(unixbench.NAMES))
+        self.assertIn(f"-static -Wl,--defsym=sleep=sync -o {had.files}.part/pipe "
+                      f"{self.dir}/src/UnixBench/src/pipe.c", (had.files / "pipe").read_text())
+        self.assertEqual(git("status", "--porcelain", cwd=self.dir / "src"), "")
+        self.assertRegex(had.version, r"^UnixBench [0-9a-f]{7} of 2026-02-03$")
+
     def test_names(self):
         """Every name is one of a file, and no two programs of a suite have one."""
-        had = [fsx.programs(), jobs.get(self.where()).programs]
+        had = [fsx.programs(), jobs.get(self.where()).programs, self.unixbench().programs]
         self.fake("dpkg-query", "echo 1\n")
         had += [suite.get(self.where()).programs for suite in debian.SUITES]
         with mock.patch.object(kselftests, "kselftests", lambda *_: self.dir):
@@ -444,3 +465,34 @@ class Command(KernelCase):
         """A suite that is not known is named, with those that are."""
         with mock.patch.object(sys, "argv", ["suites.py", "--suite", "ltp,tpl"]), self.fails("'tpl'", "hackbench"):
             suites.main()
+
+    def test_time(self):
+        """The time of unixbench is taken where its programs passed under User-Mode Linux;
+        where that breaks off, the run fails and has what suites did."""
+        def main(timed: mock.Mock, config: str = "um", verdict: str = PASSED) -> tuple[int, set[str]]:
+            """The status of a run in which the only program had @verdict, and its files."""
+            one = suites.Compared("unixbench", config, "1", {"pipe": {
+                "baseline": Result("pipe", PASSED), "patched": Result("pipe", verdict)}}, {})
+            out = self.dir / f"out{len(list(self.dir.glob('out*')))}"
+            with contextlib.ExitStack() as stack:
+                for name in ("need", "room_for_builds", "write_report", "repository", "content"):
+                    stack.enter_context(mock.patch.object(suites, name, return_value={}))
+                for module, name, value in ((suites, "compare_suites", lambda *_: [one]), (suites, "timed", timed),
+                                            (unixbench, "SUITE", Suite("unixbench", "", lambda _where: Had(
+                                                "1", (), self.dir)))):
+                    stack.enter_context(mock.patch.object(module, name, value))
+                stack.enter_context(mock.patch.object(sys, "argv", ["suites.py", "--boots", "7", "--out", str(out)]))
+                status = suites.main()
+            return status, {path.name for path in out.iterdir()}
+
+        timed, store = mock.Mock(return_value={"rounds": []}), suites.unfinished(self.base, ALL, "boots")
+        put(store, "{}")
+        for config, verdict in (("check", PASSED), ("um", FAILED)):
+            self.assertEqual(main(timed, config, verdict), (0, {"suites.json"}))
+        timed.assert_not_called()
+        self.assertEqual(main(mock.Mock(side_effect=Failure("a boot died"))), (1, {"suites.json"}))
+        self.assertIn("a boot died", self.said.getvalue())
+        self.assertTrue(store.exists())
+        self.assertEqual(main(timed), (0, {"suites.json", "unixbench.json"}))
+        self.assertEqual(timed.call_args[0][2:], (self.dir, 7))
+        self.assertFalse(store.exists())

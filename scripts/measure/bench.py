@@ -200,7 +200,7 @@ def environment(base: Base, accel: str, kernels: list[dict]) -> dict:
             "host CPUs": os.cpu_count(), "compiler": compiler(),
             "qemu": version(),
             "guest mitigations": "as configured: on in bench, off in trace",
-            "command line": " ".join(["scripts bench", *sys.argv[1:]]),
+            "command line": " ".join(["scripts", Path(sys.argv[0]).stem, *sys.argv[1:]]),
             "kernels": kernels}
 
 

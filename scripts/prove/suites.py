@@ -25,7 +25,7 @@ from pathlib import Path
 
 from core import machine
 from core import memo
-from core.command import arguments, run
+from core.command import arguments, at_least, run
 from core.install import need
 from core.ktap import FAILED, PASSED, SKIPPED, Result, count, shown
 from core.locks import cache, room_for_builds
@@ -35,7 +35,9 @@ from guests.guest import boot
 from guests.klog import lockdep_off, report_at, short_of
 from guests.qemu import accelerator, version
 from guests.watch import Late, Ran, Unfinished
-from prove.suite import Absent, Had, Program, Suite, Where, debian, fsx, jobs, kselftests, ltp, xfstests
+from measure.bench import unfinished
+from measure.unixbench import ALL, timed
+from prove.suite import Absent, Had, Program, Suite, Where, debian, fsx, jobs, kselftests, ltp, unixbench, xfstests
 from source.build import UM, Kernel, compiler, kernel
 from source.fetch import repository
 from source.tree import apply, code_of, tree_of
@@ -43,11 +45,11 @@ from source.tree import apply, code_of, tree_of
 from reports.runs import new_directory, newest_suites, read_json, write_report, write_run
 
 SUITES = {suite.name: suite for suite in (*debian.SUITES, *(module.SUITE for module in (
-    jobs, fsx, xfstests, ltp, kselftests)))}
+    jobs, fsx, xfstests, ltp, unixbench, kselftests)))}
 # Raise this when what a guest does with a suite changes and its script does not.
 RULES = 1
 # The variables that name checkouts of the user's.
-CHECKOUTS = ("LTP", "XFSTESTS")
+CHECKOUTS = ("LTP", "XFSTESTS", "UNIXBENCH")
 SIDES = ("baseline", "patched")
 # The guest of what User-Mode Linux lacks, and how much slower it is.
 EMULATED, SLOWER = "check", 4
@@ -386,11 +388,26 @@ def content(base: Base, repo: Path, found: list[Compared]) -> dict:
     return {"environment": now, "suites": list(rows.values())}
 
 
+def unixbench_time(base: Base, repo: Path, found: list[Compared], most: int) -> dict[str, dict]:
+    """The unixbench.json of a run by its name, from @most rounds of boots; nothing unless
+    its programs were @found to pass under User-Mode Linux.  Raises Failure where a boot
+    fails."""
+    suite = unixbench.SUITE
+    results = [result for one in found if (one.suite, one.config) == (suite.name, UM.name)
+               for sides in (one.seen or {}).values() for result in sides.values()]
+    if not results or any(result.verdict == FAILED for result in results):
+        return {}
+    had = suite.get(where(base, repo, base.tag))
+    return {"unixbench.json": {"version": had.version, **timed(base, repo, had.files, most)}}
+
+
 def main() -> int:
     parser = arguments(__doc__, accel=True, fresh=True)
     parser.add_argument("--suite", help=f"some of these, with commas: {','.join(SUITES)} (default: all)")
     parser.add_argument("--config", help="only the guests of this configuration (default: um, and check for what "
                                          "that lacks)")
+    parser.add_argument("--boots", type=at_least(5), default=5,
+                        help="rounds of boots for the time of unixbench (default: %(default)s)")
     parser.add_argument("--out", help="where to write (default: a new directory results/<base>/<date>)")
     args = parser.parse_args()
     base = args.base
@@ -408,7 +425,14 @@ def main() -> int:
         found.append(one)
         told += shown(suite_results(one))
     # What programs did is remembered: a run that was interrupted repeats nothing.
-    write_run(out, {"suites.json": content(base, repo, found)})
+    files = {"suites.json": content(base, repo, found)}
+    try:
+        files |= unixbench_time(base, repo, found, args.boots)
+    except Failure as err:
+        told += shown([Result("suites: time of unixbench", FAILED, str(err))])
+    write_run(out, files)
+    if "unixbench.json" in files:
+        unfinished(base, ALL, "boots").unlink(missing_ok=True)
     write_report(base, args.kdir)
     say(f"suites: {out / 'suites.json'} has what was seen, the report of {base.name} a table of it")
     print(count(told))

@@ -23,10 +23,11 @@ from reports import machines
 from reports import plot
 from reports.figures import interval, mean, number
 from reports.stats import CANNOT_TELL, WORSE, narrow
-from reports.suites_table import suites_section
+from reports.suites_table import EARLIER, suites_section
 from source.fetch import repository
 
-from reports.runs import AGAIN, EVIDENCE, TIMED, Figures, change, fresh_suites, newest_suites, read_json, row_verdict
+from reports.runs import (AGAIN, EVIDENCE, TIMED, Figures, by_key, change, fresh_suites, key_of, medians,
+                          newest_suites, read_json, row_verdict, statistics)
 
 INTRODUCTION = """Counts are exact, or means ± twice their standard error: `counter` from tracepoints of the `trace`
 kernel, `icount` executed instructions of the `bench` kernel in QEMU, `lines` cache lines that one CPU writes and
@@ -35,6 +36,10 @@ is booted once, the base twice; the ratio to the base is the mean of the middle 
 bootstrap interval over rounds, and A/A is the base against itself. A row is better or worse where its interval is clear
 of 1.
 [methodology.rst](../../Documentation/methodology.rst) has the rest, [rows.csv](rows.csv) all rows."""
+UNIXBENCH = """Programs of {version} on tmpfs, one copy and two at once, for a second or two in each of {rounds}
+rounds: operations, or KB, a second; the series are all together. System calls, page faults and new processes are far
+dearer under User-Mode Linux than on a machine, and these programs do little else: what the series change is a smaller
+part of each row than it would be there. {compiler}, host {cpu}."""
 COLUMNS = ("topic", "evidence", "metric", "condition", "unit", "kernel", "value", "deviation", "samples", "ratio",
            "low", "high", "rounds")
 # Rows of a topic that got worse, at most, in the report; all are in rows.csv.
@@ -107,6 +112,21 @@ def topic_section(topic: Topic, own: Figures) -> list[str]:
     return lines + linesmodel.model_section(own)
 
 
+def unixbench_section(base: Base, repo: Path) -> list[str]:
+    """What the newest unixbench.json says, as lines; none where there is none."""
+    name = "unixbench.json"
+    run = newest_suites(base, name)
+    if not run:
+        return []
+    found = read_json(run / name)
+    taken, conditions = by_key(found), found["environment"]
+    rows = [cell | {"values": medians(taken, key_of(cell)), "statistics": statistics(taken, key_of(cell))}
+            for cell in found["cells"]]
+    return ["## UnixBench", "", *([] if fresh_suites(base, repo, run, name) else [EARLIER, ""]),
+            UNIXBENCH.format(version=found["version"], rounds=len(taken), compiler=conditions["compiler"],
+                             cpu=conditions["host CPU"]), "", *timed_table(rows), ""]
+
+
 def rows_csv(known: list[tuple[Topic, Figures]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -139,6 +159,7 @@ def write_files(out: Path, base: Base, repo: Path, known: list[tuple[Topic, Figu
     suites = newest_suites(base)
     if suites:
         lines += suites_section(read_json(suites / "suites.json"), fresh_suites(base, repo, suites))
+    lines += unixbench_section(base, repo)
     (out / "report.md").write_text("\n".join(lines).rstrip() + "\n")
     (out / "rows.csv").write_text(rows_csv(known))
 

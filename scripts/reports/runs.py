@@ -6,6 +6,7 @@ once.  It has
   summary.json      the rows: counts of each kernel, medians of what was timed
   boots.json        of what was timed, the values of every boot, by round
   suites.json       what other people's suites did, of a run of these
+  unixbench.json    the boots of UnixBench, timed with all series together
 
 What counts for a topic is found by reading all of them: a count is of the newest
 run of the series as it is, and a time of all such runs on the same machine.
@@ -246,15 +247,15 @@ def topic_figures(base: Base, repo: Path, topic: Topic) -> Figures:
     return Figures(list(rows.values()), [path for path, _ in used], bool(current))
 
 
-def newest_suites(base: Base) -> Path | None:
-    """The newest run of @base in which suites are, or None."""
-    found = [path for path in all_runs(base) if (path / "suites.json").exists()]
+def newest_suites(base: Base, name: str = "suites.json") -> Path | None:
+    """The newest run of @base that has @name, or None."""
+    found = [path for path in all_runs(base) if (path / name).exists()]
     return found[-1] if found else None
 
 
-def fresh_suites(base: Base, repo: Path, run: Path) -> bool:
-    """Whether suites ran on all series for @base as they are, and @run has that."""
-    kernels = read_json(run / "suites.json")["environment"]["kernels"]
+def fresh_suites(base: Base, repo: Path, run: Path, name: str = "suites.json") -> bool:
+    """Whether suites ran on all series for @base as they are, and @name of @run has that."""
+    kernels = read_json(run / name)["environment"]["kernels"]
     return code_of(repo, apply(repo, base, chosen_topics(None, base))) in {
         kernel["code"] for kernel in kernels if kernel["side"] == "patched"}
 

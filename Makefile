@@ -44,6 +44,7 @@ help:
 	@echo "                              ADD= takes in what a bundle has measured"
 	@echo "Change it, send it:"
 	@echo "  make tree TOPIC=pipe        a git tree to edit the series in"
+	@echo "  make tree KDIR=clone        a branch of each series, for a tree that test robots take"
 	@echo "  make diff TOPIC=pipe BASE=v6.18    what a port differs in from the series of the reference base"
 	@echo "  make fit KDIR=tree          would the series apply to another release? a tree, or a linux-source package"
 	@echo "  make export TOPIC=pipe      write patches/ and the mirrors from that tree"
@@ -101,8 +102,7 @@ lint:
 	$(call step,lint) $(base) $(topic) $(fresh)
 
 tree:
-	$(need-topic)
-	$(call step,tree) $(base) $(topic)
+	$(call step,$(if $(TOPIC),tree,branches)) $(base) $(topic)
 
 export:
 	$(need-topic)

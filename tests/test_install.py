@@ -130,6 +130,8 @@ class Makefile(Case):
         self.assertEqual(self.given("report", "BASE=a b"), ["scripts", "report", "--base", "a b"])
         self.assertEqual(self.given("check-full", "MINUTES=5", "BASE=v0"),
                          ["scripts", "check", "--base", "v0", "--minutes", "5", "--full"])
+        self.assertEqual(self.given("tree", "TOPIC=pid") + self.given("tree"),
+                         ["scripts", "tree", "--topic", "pid", "scripts", "branches"])
         self.assertFalse((self.dir / "ran").exists())
 
     def test_own(self):

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Applying series, and the tree that they are edited in."""
+"""Applying series, the tree that they are edited in, and what robots take."""
 
+import re
 import shutil
 import subprocess
 import sys
 from unittest import mock
 
-from support import MERGED, USER_CONFIG, KernelCase, git, put
+from support import MERGED, SCRIPTS, USER_CONFIG, KernelCase, git, put
 
 # isort: split
 from core import locks
+from prove import lint
+from send import branches
 from source import fetch
 from source import tree
 
@@ -271,6 +274,64 @@ class EditTree(KernelCase):
         with mock.patch.object(sys, "argv", ["tree.py", "--base", "v0", "--topic", "alpha"]):
             tree.main()
         self.assertIn(f"{self.path}: branch alpha, 1 patches on v9.1.2", self.said.getvalue())
+
+
+class Robots(KernelCase):
+    """branches.main(), and upstream/: what is ready for robots."""
+
+    def branches(self, *words: str) -> str:
+        """Run the step as a program in this process; what it says last."""
+        with mock.patch.object(sys, "argv", ["branches.py", "--base", "v0", *map(str, words)]):
+            branches.main()
+        return self.said.getvalue().splitlines()[-1].split("branches: ")[1]
+
+    def test_history(self):
+        """Each series is a branch on the user's own commit of the base, and one command
+        pushes them, again after a change; the clone is as it was."""
+        git("commit", "-q", "--allow-empty", "-m", "Linux 9.1.2, tagged", cwd=self.kdir)
+        git("tag", "v9.1.2", cwd=self.kdir)
+        one, _ = self.series("alpha", SEVEN, NINE), self.series("beta", NINE)
+        git("init", "-q", "--bare", self.dir / "own", cwd=self.dir)
+        before = git("for-each-ref", cwd=self.kdir)
+        for text in ("line seven", "line 7.0"):
+            patch = one.patches(self.base)[0]
+            patch.write_text(patch.read_text().replace("+line seven", f"+{text}"))
+            command = self.branches("--kdir", self.kdir)
+            self.assertTrue(command.endswith(" push --force URL hotpaths/alpha hotpaths/beta"), command)
+            git(*command.replace("URL", str(self.dir / "own")).split()[1:], cwd=self.dir)
+            self.assertEqual(git("log", "--format=%s", "hotpaths/alpha", cwd=self.dir / "own").splitlines(),
+                             ["alpha: change 2", "alpha: change 1", "Linux 9.1.2, tagged", "Linux 9.1.2"])
+            self.assertEqual(git("rev-parse", "hotpaths/beta^", cwd=self.dir / "own"),
+                             git("rev-parse", "v9.1.2", cwd=self.kdir))
+            self.assertIn(text, git("show", "hotpaths/alpha:fs/pipe.c", cwd=self.dir / "own").splitlines())
+        self.assertEqual(git("for-each-ref", cwd=self.kdir), before)
+
+    def test_no_history(self):
+        """Without a clone, or where that lacks what came before the base, there are branches,
+        and it is said that no robot can merge them."""
+        repo = self.imported()
+        self.series("alpha", SEVEN)
+        git("tag", "v9.1.2", "main", cwd=self.kdir)
+        for words in ((), ("--kdir", self.kdir)):
+            self.assertIn("give KDIR=", self.branches(*words))
+            (made,) = git("for-each-ref", "--format=%(refname)", "refs/heads/hotpaths", cwd=repo).splitlines()
+            self.assertEqual(git("log", "--format=%s", made, cwd=repo).splitlines(), ["alpha: change 1", "Linux 9.1.2"])
+
+    def test_lkp(self):
+        """The file for lkp-tests takes these branches alone, and names nobody."""
+        text = (SCRIPTS.parent / "upstream/lkp-tests/hotpaths").read_text()
+        said = dict(line.split(": ", 1) for line in text.splitlines() if not line.startswith("#"))
+        self.assertEqual(said["branch_denylist"], ".*")
+        self.assertTrue(re.fullmatch(said["branch_allowlist"], f"{branches.PREFIX}/pipe"))
+        self.assertEqual(set(re.findall("[^ <]+@[^ >]+", text)), {"you@example.org"})
+
+    def test_patches(self):
+        """What is for other projects is by nobody yet, as the series are."""
+        for path in sorted((SCRIPTS.parent / "upstream").glob("*/*.patch")):
+            text = path.read_text()
+            self.assertTrue(text.startswith(f"From {'0' * 40} "), path)
+            self.assertIn("\nFrom: hotpaths <hotpaths@localhost>\n", text)
+            self.assertIsNone(lint.TAGS.search(text), path)
 
 
 class Code(KernelCase):

@@ -60,11 +60,21 @@ def base_commit(base: Base, kdir: str | None) -> str:
         return ""
     commit = output("git", "-C", kdir, "rev-parse", "-q", "--verify", base.tag + "^{commit}", check=False)
     if not commit:
-        raise Failure(f"KDIR={kdir} has no tag {base.tag}: fetch it there (git fetch --tags), so that the cover "
-                      "letter can name the base commit")
+        raise Failure(f"KDIR={kdir} has no tag {base.tag}: fetch it there (git fetch --tags), so that what is "
+                      "sent can name the base commit")
     verify(base, Path(output("git", "-C", kdir, "rev-parse", "--absolute-git-dir")), commit,
            f"KDIR={kdir} at {base.tag}")
     return commit
+
+
+def history(base: Base, kdir: str | None) -> str:
+    """Where the submitter's own clone has its objects, or '' if it lacks the history of
+    the base's tag."""
+    git = ("git", "-C", kdir or "/", "rev-parse")
+    found = output(*git, "--is-shallow-repository", f"{base.tag}^{{commit}}^", check=False)
+    if not re.fullmatch(r"false\n[0-9a-f]+", found):
+        return ""
+    return output(*git, "--path-format=absolute", "--git-path", "objects")
 
 
 def git_environment(args: argparse.Namespace, scratch: Path) -> dict[str, str]:
@@ -73,10 +83,9 @@ def git_environment(args: argparse.Namespace, scratch: Path) -> dict[str, str]:
     in the sender's clone, if it has the history."""
     # lint looks at spaces, and knows labels of asm goto, which checkpatch takes
     # for operators.
-    ignored, git, env = IGNORED + ",SPACING", ("git", "-C", args.kdir or "/", "rev-parse"), {}
-    found = output(*git, "--is-shallow-repository", f"{args.base.tag}^{{commit}}^", check=False)
-    if re.fullmatch(r"false\n[0-9a-f]+", found):
-        env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = output(*git, "--path-format=absolute", "--git-path", "objects")
+    ignored, env, objects = IGNORED + ",SPACING", {}, history(args.base, args.kdir)
+    if objects:
+        env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = objects
     else:
         ignored += ",UNKNOWN_COMMIT_ID"
         say("mail: the commits that messages refer to are not looked up: that takes KDIR= with the history")

@@ -356,7 +356,7 @@ FIXTURE_TEARDOWN(removed) { }
 /* A page that several CPUs read when it is removed is freed after the last of them. */
 TEST_F_TIMEOUT(removed, shared, 120)
 {
-	const unsigned long data = 0x4141414141414141;
+	const unsigned long data = (unsigned long)0x4141414141414141;
 	pthread_t threads[3];
 	time_t end = time(NULL) + (knob("served") < 0 ? 2 : 90);
 	static char pages[31 * 4096];	/* a batch, so that each truncation looks at the guards */
@@ -443,37 +443,51 @@ TEST(left)
 	EXPECT_EQ(0x4141414141414141UL, seen);
 }
 
-/* A file of @pages pages of a new ext4, or -1. */
-static int ext4_file(struct __test_metadata *_metadata, unsigned int pages)
+FIXTURE(ext4)
 {
-	char dir[] = "/tmp/guard.XXXXXX", command[256], path[96], data[4096];
-	int fd, ret;
+	int fd;		/* a file of PAGES pages */
+};
 
+/* mkfs.ext4 and mount take long where the kernel is emulated. */
+#define EXT4_TIMEOUT	180
+#define PAGES		16
+
+FIXTURE_SETUP(ext4)
+{
+	char dir[] = "/tmp/guard.XXXXXX", command[256], path[96], *data;
+	const ssize_t size = PAGES * getpagesize();
+	int ret;
+
+	if (geteuid())
+		SKIP(return, "needs root");
 	ASSERT_NE(NULL, mkdtemp(dir));
 	snprintf(command, sizeof(command), "truncate -s 16M %s.img && mkfs.ext4 -q -b 4096 %s.img && "
 		 "mount -o loop %s.img %s", dir, dir, dir, dir);
 	ret = system(command);
 	snprintf(path, sizeof(path), "%s/file", dir);
-	fd = ret ? -1 : open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	self->fd = ret ? -1 : open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
 	snprintf(command, sizeof(command), "umount -l %s; rmdir %s; rm -f %s.img", dir, dir, dir);
 	ret = system(command);
-	memset(data, 's', sizeof(data));
-	while (fd >= 0 && pages--)
-		ASSERT_EQ((ssize_t)sizeof(data), write(fd, data, sizeof(data)));
-	if (fd >= 0)
-		ASSERT_EQ(0, fsync(fd));
-	return fd;
+	if (self->fd < 0)
+		SKIP(return, "no ext4");
+	data = malloc(size);
+	ASSERT_NE(NULL, data);
+	memset(data, 's', size);
+	ASSERT_EQ(size, write(self->fd, data, size));
+	ASSERT_EQ(0, fsync(self->fd));
+	free(data);
 }
 
+FIXTURE_TEARDOWN(ext4) { }
+
 /* Reclaim drops pages of a file that was read under a guard, and discards anonymous ones. */
-TEST(reclaimed)
+TEST_F_TIMEOUT(ext4, reclaimed, EXT4_TIMEOUT)
 {
 	char root[] = "/tmp/guard.XXXXXX", dir[64], pid[16], byte;
 	const size_t psz = getpagesize();
-	unsigned int i, nr = 16, gone = 0;
+	unsigned int i, gone = 0;
 	long frozen = knob("frozen");
 	char *anon;
-	int fd;
 
 	ASSERT_NE(NULL, mkdtemp(root));
 	snprintf(dir, sizeof(dir), "%s/guard", root);
@@ -481,54 +495,46 @@ TEST(reclaimed)
 	    !write_file(root, "cgroup.subtree_control", "+memory") || mkdir(dir, 0755)) {
 		umount2(root, MNT_DETACH);
 		rmdir(root);
-		SKIP(return, "needs root and memory cgroups");
+		SKIP(return, "needs memory cgroups");
 	}
 	snprintf(pid, sizeof(pid), "%d", getpid());
 	ASSERT_TRUE(write_file(dir, "cgroup.procs", pid));
-	fd = ext4_file(_metadata, nr * psz / 4096);
-	anon = mmap(NULL, nr * psz, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* Pages belong to the cgroup of the task that brings them in. */
+	ASSERT_EQ(0, posix_fadvise(self->fd, 0, 0, POSIX_FADV_DONTNEED));
+	anon = mmap(NULL, PAGES * psz, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, anon);
-	if (fd >= 0) {
-		memset(anon, 'a', nr * psz);
-		read_guarded(_metadata, fd);
-		for (i = 0; i < nr; i++)
-			ASSERT_EQ(1, pread(fd, &byte, 1, i * psz));
-		ASSERT_EQ(0, madvise(anon, nr * psz, MADV_FREE));
-		/* It fails where it reclaims less. */
-		for (i = 0; i < 20; i++)
-			write_file(dir, "memory.reclaim", "1M");
-		for (i = 0; i < nr; i++) {
-			gone += !anon[i * psz];
-			EXPECT_TRUE(!anon[i * psz] || anon[i * psz] == 'a');
-			ASSERT_EQ(1, pread(fd, &byte, 1, i * psz));
-			EXPECT_EQ('s', byte);
-		}
-		EXPECT_LT(0, gone);
-		/* Both were in one batch. */
-		if (frozen >= 0)
-			EXPECT_LT(frozen, knob("frozen"));
+	memset(anon, 'a', PAGES * psz);
+	read_guarded(_metadata, self->fd);
+	for (i = 0; i < PAGES; i++)
+		ASSERT_EQ(1, pread(self->fd, &byte, 1, i * psz));
+	ASSERT_EQ(0, madvise(anon, PAGES * psz, MADV_FREE));
+	/* It fails where it reclaims less. */
+	for (i = 0; i < 3; i++)
+		write_file(dir, "memory.reclaim", "1M");
+	for (i = 0; i < PAGES; i++) {
+		gone += !anon[i * psz];
+		EXPECT_TRUE(!anon[i * psz] || anon[i * psz] == 'a');
+		ASSERT_EQ(1, pread(self->fd, &byte, 1, i * psz));
+		EXPECT_EQ('s', byte);
 	}
+	EXPECT_LT(0, gone);
+	/* Both were in one batch. */
+	if (frozen >= 0)
+		EXPECT_LT(frozen, knob("frozen"));
 	ASSERT_TRUE(write_file(root, "cgroup.procs", pid));
 	rmdir(dir);
 	umount2(root, MNT_DETACH);
 	rmdir(root);
-	if (fd < 0)
-		SKIP(return, "no ext4");
 }
 
 /* memory_failure() finds no reference but its own to a page that was read under a guard. */
-TEST(poisoned)
+TEST_F_TIMEOUT(ext4, poisoned, EXT4_TIMEOUT)
 {
-	int fd, err = 0;
+	int err = 0;
 	char *map;
 
-	if (geteuid())
-		SKIP(return, "needs root");
-	fd = ext4_file(_metadata, getpagesize() / 4096);
-	if (fd < 0)
-		SKIP(return, "no ext4");
-	read_guarded(_metadata, fd);
-	map = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
+	read_guarded(_metadata, self->fd);
+	map = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, self->fd, 0);
 	ASSERT_NE(MAP_FAILED, map);
 	ASSERT_EQ('s', map[0]);
 	if (madvise(map, getpagesize(), MADV_HWPOISON))

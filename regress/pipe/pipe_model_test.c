@@ -438,7 +438,7 @@ static bool op_tee(struct state *s)
 	for (n = 0; write(q[1], page, psz) == psz; n++)
 		;
 	close(q[1]);
-	if (n != MAX_SLOTS - used(s))
+	if (n != (ssize_t)(MAX_SLOTS - used(s)))
 		return differs(s, "%zd slots in use, expected %u", MAX_SLOTS - n, used(s));
 	s->teed = q[0];
 	s->teed_len = len;
@@ -510,7 +510,7 @@ static void run(unsigned int seed, unsigned long operations)
 	/* Pages of a file that are spliced must not change with the arena. */
 	s->file = memfd_create("file", MFD_CLOEXEC);
 	must(s->file >= 0, "memfd");
-	for (i = 0; i < 4 * psz; i++)
+	for (i = 0; i < (size_t)psz * 4; i++)
 		s->arena[i] = i * 11 + (i >> 8);
 	must(write(s->file, s->arena, 4 * psz) == 4 * psz, "write");
 

@@ -446,6 +446,7 @@ TEST(left)
 FIXTURE(ext4)
 {
 	int fd;		/* a file of PAGES pages */
+	char root[32];	/* where cgroup2 is mounted, if a test needs it */
 };
 
 /* mkfs.ext4 and mount take long where the kernel is emulated. */
@@ -478,27 +479,35 @@ FIXTURE_SETUP(ext4)
 	free(data);
 }
 
-FIXTURE_TEARDOWN(ext4) { }
+FIXTURE_TEARDOWN(ext4)
+{
+	char dir[64];
+
+	if (!self->root[0])
+		return;
+	write_file(self->root, "cgroup.procs", "0");
+	snprintf(dir, sizeof(dir), "%s/guard", self->root);
+	rmdir(dir);
+	umount2(self->root, MNT_DETACH);
+	rmdir(self->root);
+}
 
 /* Reclaim drops pages of a file that was read under a guard, and discards anonymous ones. */
 TEST_F_TIMEOUT(ext4, reclaimed, EXT4_TIMEOUT)
 {
-	char root[] = "/tmp/guard.XXXXXX", dir[64], pid[16], byte;
 	const size_t psz = getpagesize();
+	char dir[64], byte;
 	unsigned int i, gone = 0;
 	long frozen = knob("frozen");
 	char *anon;
 
-	ASSERT_NE(NULL, mkdtemp(root));
-	snprintf(dir, sizeof(dir), "%s/guard", root);
-	if (mount("cgroup2", root, "cgroup2", 0, NULL) ||
-	    !write_file(root, "cgroup.subtree_control", "+memory") || mkdir(dir, 0755)) {
-		umount2(root, MNT_DETACH);
-		rmdir(root);
+	snprintf(self->root, sizeof(self->root), "/tmp/guard.XXXXXX");
+	ASSERT_NE(NULL, mkdtemp(self->root));
+	snprintf(dir, sizeof(dir), "%s/guard", self->root);
+	if (mount("cgroup2", self->root, "cgroup2", 0, NULL) ||
+	    !write_file(self->root, "cgroup.subtree_control", "+memory") || mkdir(dir, 0755))
 		SKIP(return, "needs memory cgroups");
-	}
-	snprintf(pid, sizeof(pid), "%d", getpid());
-	ASSERT_TRUE(write_file(dir, "cgroup.procs", pid));
+	ASSERT_TRUE(write_file(dir, "cgroup.procs", "0"));
 	/* Pages belong to the cgroup of the task that brings them in. */
 	ASSERT_EQ(0, posix_fadvise(self->fd, 0, 0, POSIX_FADV_DONTNEED));
 	anon = mmap(NULL, PAGES * psz, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -517,14 +526,10 @@ TEST_F_TIMEOUT(ext4, reclaimed, EXT4_TIMEOUT)
 		ASSERT_EQ(1, pread(self->fd, &byte, 1, i * psz));
 		EXPECT_EQ('s', byte);
 	}
-	EXPECT_LT(0, gone);
+	EXPECT_LT(0U, gone);
 	/* Both were in one batch. */
 	if (frozen >= 0)
 		EXPECT_LT(frozen, knob("frozen"));
-	ASSERT_TRUE(write_file(root, "cgroup.procs", pid));
-	rmdir(dir);
-	umount2(root, MNT_DETACH);
-	rmdir(root);
 }
 
 /* memory_failure() finds no reference but its own to a page that was read under a guard. */

@@ -36,7 +36,7 @@ from source.build import Kernel, compiler, fragments_hash, kernel, kselftests
 from source.fetch import repository
 from source.tree import apply, code_of, tree_of, variant, variants, with_benchmark
 
-from reports.runs import by_key, key_of, medians, new_directory, write_report, write_run
+from reports.runs import averages, by_key, key_of, new_directory, write_report, write_run
 
 # Rounds of boots before the intervals are looked at.
 LEAST_ROUNDS = 20
@@ -242,10 +242,10 @@ def clock(topic: Topic, compared: dict[str, Side], tests: Path, most: int) -> tu
 
 
 def rows_of_boots(topic: Topic, boots: dict) -> list[dict]:
-    """The rows of summary.json of @boots, which have the medians; what else they
+    """The rows of summary.json of @boots, which have the averages; what else they
     say is computed from boots.json."""
     taken = by_key(boots)
-    return [{"topic": topic.name, **cell, "values": medians(taken, key_of(cell))} for cell in boots["cells"]]
+    return [{"topic": topic.name, **cell, "values": averages(taken, key_of(cell))} for cell in boots["cells"]]
 
 
 def bench(base: Base, topic: Topic, args: argparse.Namespace) -> tuple[dict, list[dict], dict]:

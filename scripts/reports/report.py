@@ -26,7 +26,7 @@ from reports.stats import CANNOT_TELL, WORSE, narrow
 from reports.suites_table import EARLIER, suites_section
 from source.fetch import repository
 
-from reports.runs import (AGAIN, EVIDENCE, TIMED, Figures, by_key, change, fresh_suites, key_of, medians,
+from reports.runs import (AGAIN, EVIDENCE, TIMED, Figures, averages, by_key, change, fresh_suites, key_of,
                           newest_suites, read_json, row_verdict, statistics)
 
 INTRODUCTION = """Counts are exact, or means ± twice their standard error: `counter` from tracepoints of the `trace`
@@ -120,7 +120,7 @@ def unixbench_section(base: Base, repo: Path) -> list[str]:
         return []
     found = read_json(run / name)
     taken, conditions = by_key(found), found["environment"]
-    rows = [cell | {"values": medians(taken, key_of(cell)), "statistics": statistics(taken, key_of(cell))}
+    rows = [cell | {"values": averages(taken, key_of(cell)), "statistics": statistics(taken, key_of(cell))}
             for cell in found["cells"]]
     return ["## UnixBench", "", *([] if fresh_suites(base, repo, run, name) else [EARLIER, ""]),
             UNIXBENCH.format(version=found["version"], rounds=len(taken), compiler=conditions["compiler"],

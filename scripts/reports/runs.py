@@ -3,7 +3,7 @@
 once.  It has
 
   environment.json  what the figures of each topic were taken on and with
-  summary.json      the rows: counts of each kernel, medians of what was timed
+  summary.json      the rows: counts of each kernel, averages of what was timed
   boots.json        of what was timed, the values of every boot, by round
   suites.json       what other people's suites did, of a run of these
   unixbench.json    the boots of UnixBench, timed with all series together
@@ -21,7 +21,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import fmean
 
 from core.locks import write_json
 from core.model import ROOT, Base, Topic, chosen_topics
@@ -202,14 +202,16 @@ def statistics(rounds: list[dict], key: tuple) -> dict | None:
     return found.pop("patched") | {"sides": found}
 
 
-def medians(rounds: list[dict], key: tuple) -> dict[str, float]:
-    """The medians over boots of each kernel of what @key names, but of AGAIN."""
+def averages(rounds: list[dict], key: tuple) -> dict[str, float]:
+    """The stats.average() over rounds of each kernel of what @key names, as ratios are
+    formed: in a round, the base is the mean of its two boots."""
     values: dict[str, list[float]] = {}
     for one in rounds:
-        for side, cells in one.items():
-            if side != AGAIN and key in cells:
-                values.setdefault(side, []).append(cells[key])
-    return {side: median(found) for side, found in values.items()}
+        base = stats.base_values(one, key)
+        known = {side: cells[key] for side, cells in one.items() if side != AGAIN and key in cells}
+        for side, value in (known | ({"baseline": fmean(base)} if base else {})).items():
+            values.setdefault(side, []).append(value)
+    return {side: stats.average(found) for side, found in values.items()}
 
 
 def topic_figures(base: Base, repo: Path, topic: Topic) -> Figures:
@@ -240,7 +242,7 @@ def topic_figures(base: Base, repo: Path, topic: Topic) -> Figures:
     for key, row in rows.items():
         found = statistics(rounds, key) if key[0] == TIMED else None
         if found:
-            rows[key] = row | {"values": medians(rounds, key), "statistics": found}
+            rows[key] = row | {"values": averages(rounds, key), "statistics": found}
         repeated = rows.get((*key[:2], key[2] + COUNTED_AGAIN))
         if repeated:
             rows[key] = row | {"again": repeated["values"]["baseline"]}

@@ -25,11 +25,21 @@ def middle(values: list[float]) -> float:
     return fmean(sorted(values)[cut:len(values) - cut])
 
 
+def average(values: list[float]) -> float:
+    """The middle() of the logarithms of @values, as a value."""
+    return exp(middle([log(value) for value in values]))
+
+
 def percentiles(draw, draws: int, level: float) -> tuple[float, float]:
     """The interval at @level of @draws values that draw() gives."""
     values = sorted(draw() for _ in range(draws))
     cut = int(draws * (1 - level) / 2)
     return values[cut], values[-cut - 1]
+
+
+def base_values(one: dict, key: object) -> list[float]:
+    """What the boots of the base in the round @one say of @key: up to two values."""
+    return [one[name][key] for name in ("baseline", AGAIN) if key in one.get(name, {})]
 
 
 def ratios(rounds: list[dict], side: str, key: object) -> list[float]:
@@ -38,7 +48,7 @@ def ratios(rounds: list[dict], side: str, key: object) -> list[float]:
     boots, but of AGAIN the other one."""
     found = []
     for one in rounds:
-        known = [one[name][key] for name in ("baseline", AGAIN) if key in one.get(name, {})]
+        known = base_values(one, key)
         if side == AGAIN:
             known = known[:1]
         if known and key in one.get(side, {}):

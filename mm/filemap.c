@@ -3447,10 +3447,13 @@ static int lock_folio_maybe_drop_mmap(struct vm_fault *vmf, struct folio *folio,
 			 * fault lock, but all fault_handlers only check
 			 * for fatal signals if we return VM_FAULT_RETRY,
 			 * so we need to drop the fault lock here and
-			 * return 0 if we don't have a fpin.
+			 * return 0 if we don't have a fpin.  The caller may
+			 * still have to unlock mapping->invalidate_lock.
 			 */
-			if (*fpin == NULL)
+			if (!*fpin) {
+				*fpin = get_file(vmf->vma->vm_file);
 				release_fault_lock(vmf);
+			}
 			return 0;
 		}
 	} else

@@ -17,6 +17,14 @@
 #include "kselftest_harness.h"
 #include "dm_hold.h"
 
+/* ARCH_SUPPORTS_PER_VMA_LOCK, of powerpc on pseries and powernv */
+#if defined(__x86_64__) || defined(__aarch64__) || defined(__arm__) || defined(__riscv) || \
+	defined(__s390x__) || defined(__loongarch__) || defined(__powerpc64__)
+#define VMA_LOCKS	true
+#else
+#define VMA_LOCKS	false
+#endif
+
 #define RW		(PROT_READ | PROT_WRITE)
 #define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
 #define TARGET		(2UL << 20)		/* the fault is here in it */
@@ -285,8 +293,8 @@ TEST_F_TIMEOUT(fault, ends_beside_writer, 120)
 	long before;
 
 	uname(&uts);
-	if (!strstr(uts.version, "SMP"))
-		SKIP(return, "without SMP, a VMA has no lock");
+	if (!VMA_LOCKS || !strstr(uts.version, "SMP"))
+		SKIP(return, "a VMA has no lock of its own");
 	for (int what = PROTECT_HOLD; what <= FORK; what++) {
 		before = swap_used();
 		if (!begin(_metadata, variant->how))

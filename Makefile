@@ -56,7 +56,7 @@ help:
 	@echo "  TOPIC='pipe pid' series, all where none is named INSTALL=1  install packages without asking"
 	@echo "  FRESH=1          do also what was seen to pass   MINUTES=75 end a check within so many"
 	@echo "  ACCEL=auto|kvm|tcg     how QEMU runs guests      OUT=path   where bench, bundle, suites, deb, mail write"
-	@echo "  GUEST=check|trace|debug|bench|kcsan|rt|up        of shell and suites (um, too): the kernel's configuration"
+	@echo "  GUEST=check|trace|debug|bench|kcsan|rt|up        of shell; suites: um, check"
 	@echo "  CONFIG=file      of deb: a kernel configuration  SUITE=a,b  of suites; LTP=dir XFSTESTS=dir UNIXBENCH=dir"
 	@echo "  ONLY=counts|time BOOTS=n      of bench: these alone; rounds of boots at most (suites: of unixbench)"
 	@echo "  DURATION=10 COMMAND='...'     of survey: seconds for each script, or while a command runs"

@@ -419,6 +419,17 @@ class Fault(Case):
                          [0.0, 0.0, 5.0])
         self.assertEqual({one["evidence"] for one in rows}, {"icount"})
 
+    def test_thrash(self):
+        """The cgroup that thrashes has rows alone, and beside fork()."""
+        forks = {"number": 2, "mean_ns": 5e6, "p50_ns": 5e6, "p99_ns": 7e6}
+        self.run_of("thrash", [0.002])
+        self.run_of("thrash-fork", [], forks=forks)
+        found = {(one["metric"].removeprefix("virtual_"), one["condition"]): one["value"]
+                 for one in fault.thrash_rows(self.dir)}
+        alone = "memory cgroup that thrashes"
+        self.assertEqual((found["mmap_lock_reads", alone], found["forks_p99", f"{alone}, beside fork()"]), (1.0, 7.0))
+        self.assertNotIn(("forks_p99", alone), found)
+
     def test_lost(self):
         """A trace that lost events, and a run without a result, are told."""
         self.run_of("map-4000", [])

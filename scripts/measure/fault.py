@@ -82,6 +82,12 @@ def virtual_rows(run: Path, again: str = "") -> list[dict]:
             for one in lock_rows(run, f"{name}-{vmas}", f"beside {neighbour}, {vmas} VMAs{again}")]
 
 
+def thrash_rows(run: Path) -> list[dict]:
+    """Faults whose pages may be gone again when they are retried, alone and beside fork()."""
+    return [*lock_rows(run, "thrash", "memory cgroup that thrashes"),
+            *lock_rows(run, "thrash-fork", "memory cgroup that thrashes, beside fork()")]
+
+
 def lost_rows(run: Path) -> list[dict]:
     """How many pages were reclaimed before the fault that had them read mapped them, and how much
     was done: each page that is touched has to be read, since others took the memory meanwhile."""
@@ -136,8 +142,7 @@ NATIVE = None
 MEASUREMENTS = [
     virtual("virtual time", "virtual " + " ".join(map(str, VMAS)), virtual_rows),
     virtual("virtual time, again", f"virtual {VMAS[-1]}", lambda run: virtual_rows(run, ", again"), ("baseline",)),
-    virtual("thrashing", "thrash", lambda run: lock_rows(run, "thrash", "memory cgroup that thrashes"),
-            ("baseline", "patched")),
+    virtual("thrashing", "thrash", thrash_rows, ("baseline", "patched", "hold")),
     virtual("lost pages", "lost", lost_rows),
     virtual("instructions", "instructions", instruction_rows),
     measurement("same page", "same_page", same_page_rows),

@@ -59,7 +59,8 @@ thrash() {
 		hogs+=($!)
 	done
 	( echo 0 > /tmp/cgroup/small/cgroup.procs
-	bench thrash --file /dev/fast --random --threads 200 --seconds 4 )
+	bench thrash --file /dev/fast --random --threads 200 --seconds 4
+	bench thrash-fork --file /dev/fast --random --threads 200 --seconds 8 --neighbour fork )
 	kill "${hogs[@]}"
 }
 

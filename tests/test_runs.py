@@ -2,11 +2,14 @@
 """What the runs of results/ say of a topic."""
 
 import json
+from dataclasses import replace
 from unittest import mock
 
 from support import Case, KernelCase, git, put
 
 # isort: split
+from core import model
+from reports import figures
 from reports import runs
 from reports import stats
 from source import tree
@@ -127,6 +130,22 @@ class Written(KernelCase):
         found = self.figures()
         self.assertEqual([(one["condition"], one["values"]["patched"]) for one in found.rows], [("a", 5), ("c", 4)])
         self.assertEqual(([path.name for path in found.runs], found.fresh), (["2026-02-04", "2026-02-05"], True))
+
+    def test_unmeasured(self):
+        """Figures count that were taken without a patch where series.toml says that it need
+        not be measured, until it is; texts say so."""
+        without = tree.apply(self.repo, self.base, [replace(self.one, left_out=("1",))])
+        self.write("2026-02-03", [row("a", patched=1)], code=tree.code_of(self.repo, without))
+        self.assertFalse(self.figures().fresh)
+        table = self.root / "patches/alpha/series.toml"
+        put(table, table.read_text() + '\n[base."v0".unmeasured]\n1 = "nothing runs it"\n')
+        self.one = model.find_topic("alpha")
+        self.assertTrue(self.figures().fresh)
+        self.assertEqual(figures.without_patches(self.one, self.figures(), self.base),
+                         ["Taken without patch 1: nothing runs it."])
+        self.write("2026-02-04", [row("b", patched=2)])
+        self.assertEqual([one["condition"] for one in self.figures().rows], ["b"])
+        self.assertEqual(figures.without_patches(self.one, self.figures(), self.base), [])
 
     def test_pooled(self):
         """Rounds of all runs of the series are one sample, but for those of another

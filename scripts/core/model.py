@@ -75,12 +75,15 @@ class Merged:
 @dataclass(frozen=True)
 class State:
     """What one series.toml says of one base: what the base has of the topic from
-    upstream, those members of a Topic that differ there, and the patches of the
-    reference base that its series does not have as they are: subject to reason."""
+    upstream, those members of a Topic that differ there, the patches of the
+    reference base that its series does not have as they are: subject to reason, and
+    those patches of the series that kernels may lack which figures are taken on:
+    number to reason."""
 
     merged: tuple[Merged, ...]
     own: dict
     lacks: dict[str, str] = field(default_factory=dict)
+    unmeasured: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ class Topic:
 
     Of kernels that are measured, too: @instead and @compared are patches of variants/ on
     the base alone, and on the series, @steps the series up to a patch; @timed: those whose
-    time is taken.
+    time is taken; @left_out: numbers of patches that are no part of the series here.
 
     Of lint: @frames are functions whose stack frames must not grow; @measured, by patch,
     how many measured numbers the message for the reference base has."""
@@ -155,12 +158,13 @@ class Topic:
     instead: tuple[str, ...] = ()
     steps: dict[str, int] = field(default_factory=dict)
     timed: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     base: dict[str, State] = field(default_factory=dict)
 
     def patches(self, base: Base) -> list[Path]:
         """The series for @base in order, without its cover letter."""
         return [p for p in sorted((ROOT / "patches" / self.name / base.name).glob("[0-9]*.patch"))
-                if not p.name.startswith("0000-")]
+                if not p.name.startswith("0000-") and p.name.split("-")[0].lstrip("0") not in self.left_out]
 
     def cover(self, base: Base) -> Path | None:
         """The cover letter of the series for @base; fixes have none."""
@@ -202,6 +206,11 @@ class Topic:
         """The patches of the reference base that the series for @base does not have as
         they are there: subject to reason."""
         return self.base[base.name].lacks if base.name in self.base else {}
+
+    def unmeasured(self, base: Base) -> dict[str, str]:
+        """The patches of the series for @base that figures may be taken without: number to
+        reason."""
+        return self.base[base.name].unmeasured if base.name in self.base else {}
 
     def absent(self, base: Base) -> str:
         """Why there is no series for @base, in words that follow a colon, or
@@ -281,7 +290,7 @@ def with_tuples(row: dict) -> dict:
 
 
 def state(where: str, row: dict) -> State:
-    expect(where, row, set(), {"merged", "lacks", *PER_BASE})
+    expect(where, row, set(), {"merged", "lacks", "unmeasured", *PER_BASE})
     merged = row.get("merged", [])
     if not isinstance(merged, list) or not all(isinstance(part, dict) for part in merged):
         raise Failure(f"{where} has a 'merged' that is no list of tables: see the other topics")
@@ -289,7 +298,8 @@ def state(where: str, row: dict) -> State:
         expect(f"{where}, merged,", part, {"what", "release", "commit"})
         if not re.fullmatch(r"|[0-9a-f]{12,40}", part["commit"]):
             raise Failure(f"{where} has the commit '{part['commit']}': give 12 hex digits or more, or '' if unknown")
-    return State(tuple(Merged(**part) for part in merged), members(where, row), row.get("lacks", {}))
+    return State(tuple(Merged(**part) for part in merged), members(where, row), row.get("lacks", {}),
+                 row.get("unmeasured", {}))
 
 
 def members(where: str, row: dict) -> dict:

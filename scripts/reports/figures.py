@@ -74,27 +74,35 @@ def find(topic: Topic, wanted: Row, rows: list[dict]) -> dict:
                   f"patches/{topic.name}/series.toml, or run 'make bench TOPIC={topic.name}'")
 
 
-def letter_table(topic: Topic, own: Figures, base: str) -> str:
-    """The rows of @topic as a cover letter shows them: the price is marked.  @base is
-    the release's version."""
+def without_patches(topic: Topic, own: Figures, base: Base) -> list[str]:
+    """A sentence for each patch for @base that the figures of @topic were taken without."""
+    unmeasured = topic.unmeasured(base) if own.partial else {}
+    return [f"Taken without patch {number}: {why}." for number, why in unmeasured.items()]
+
+
+def letter_table(topic: Topic, own: Figures, base: Base) -> str:
+    """The rows of @topic as a cover letter shows them: the price is marked."""
     lines = []
     found = [(wanted, find(topic, wanted, own.rows)) for wanted in topic.row]
     cells = [(("* " if wanted.cost else "") + wanted.label,
               *(number(row["values"][side]) if side in row["values"] else "" for side in ("baseline", "patched")),
               moved(row)) for wanted, row in found]
-    widths = [max(len(line[column]) for line in [*cells, ("", base, "series", "")]) for column in range(4)]
-    for line in [("", base, "series", ""), *cells]:
+    heads = ("", base.version, "series", "")
+    widths = [max(len(line[column]) for line in [*cells, heads]) for column in range(4)]
+    for line in [heads, *cells]:
         lines.append(f"  {line[0]:{widths[0]}} {line[1]:>{widths[1]}} {line[2]:>{widths[2]}}  {line[3]}".rstrip())
     noise = [row["statistics"]["sides"][AGAIN] for _, row in found
              if AGAIN in row.get("statistics", {}).get("sides", {})]
     lines += ["", "  * the price"]
     if noise:
         rounds = min(one["rounds"] for one in noise)
-        lines += textwrap.wrap(f"Ratios are series / {base} under User-Mode Linux on two CPUs, with 95 % intervals, of "
-                               f"{rounds} boots of each kernel or more; {base} against itself: "
+        lines += textwrap.wrap(f"Ratios are series / {base.version} under User-Mode Linux on two CPUs, with 95 % "
+                               f"intervals, of {rounds} boots of each kernel or more; {base.version} against itself: "
                                f"{min(one['ratio'] for one in noise):.2f} to "
                                f"{max(one['ratio'] for one in noise):.2f}.", WIDTH, initial_indent="  ",
                                subsequent_indent="  ")
+    lines += [line for one in without_patches(topic, own, base)
+              for line in textwrap.wrap(one, WIDTH, initial_indent="  ", subsequent_indent="  ")]
     return "\n".join(lines)
 
 
@@ -259,7 +267,7 @@ def block(name: str, base: Base, known: dict[str, tuple[Topic, Figures]], letter
     if without:
         return textwrap.fill(without, WIDTH)
     if which == "table":
-        return letter_table(topic, own, base.version)
+        return letter_table(topic, own, base)
     return textwrap.fill(sentence(topic, which, own), WIDTH)
 
 

@@ -87,7 +87,7 @@ def worse_rows(rows: list[dict]) -> list[str]:
     return [*markdown(["metric", "condition", "base", "series", "change"], lines), *more] if lines else []
 
 
-def topic_section(topic: Topic, own: Figures) -> list[str]:
+def topic_section(topic: Topic, own: Figures, base: Base) -> list[str]:
     lines = [f"## {topic.name}: {topic.summary}", ""]
     if not own.rows:
         return [*lines, f"Not measured yet: `make bench TOPIC={topic.name}`.", ""]
@@ -98,6 +98,7 @@ def topic_section(topic: Topic, own: Figures) -> list[str]:
     if not own.fresh:
         return [*lines, without, ""]
     lines += [*([without] if without else chosen_rows(topic, own)), ""]
+    lines += [line for one in figures.without_patches(topic, own, base) for line in (one, "")]
     timed = [row for row in own.rows if "statistics" in row]
     if timed:
         part = sum(narrow(row["statistics"]) for row in timed) / len(timed)
@@ -153,7 +154,7 @@ def write_files(out: Path, base: Base, repo: Path, known: list[tuple[Topic, Figu
     if plot.plot([(topic, own) for topic, own in known if own.fresh], base.version, out / "figure.svg"):
         lines += ["![series / base](figure.svg)", ""]
     for topic, own in known:
-        lines += topic_section(topic, own)
+        lines += topic_section(topic, own, base)
     if machines.files(base):
         lines += ["## Other machines", "", "[machines.md](machines.md) has what they measured.", ""]
     suites = newest_suites(base)

@@ -19,7 +19,7 @@ import re
 import shutil
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -46,11 +46,13 @@ COUNTED_AGAIN = ", again"
 @dataclass(frozen=True)
 class Figures:
     """What the runs say of a topic: its @rows, the directories @runs that they
-    are of, the newest last, and whether these are of the series as it is."""
+    are of, the newest last, and whether these are of the series as it is; @partial: but
+    for the patches that need not be measured."""
 
     rows: list[dict]
     runs: list[Path]
     fresh: bool
+    partial: bool = False
 
 
 def read_json(path: Path) -> object:
@@ -215,8 +217,8 @@ def averages(rounds: list[dict], key: tuple) -> dict[str, float]:
 
 
 def topic_figures(base: Base, repo: Path, topic: Topic) -> Figures:
-    """What the runs of @base say of @topic: the series as it is in @repo, or
-    where no run is of that, what the newest run has."""
+    """What the runs of @base say of @topic: the series as it is in @repo, or that without
+    what need not be measured, or where no run is of these, what the newest run has."""
     with_topic = []
     for path in all_runs(base):
         file = path / "environment.json"
@@ -225,8 +227,15 @@ def topic_figures(base: Base, repo: Path, topic: Topic) -> Figures:
             with_topic.append((path, known))
     if not with_topic:
         return Figures([], [], False)
-    code = code_of(repo, apply(repo, base, [topic]))
-    current = [(path, known) for path, known in with_topic if code in codes(known, "patched")]
+
+    def runs_of(measured: Topic) -> list[tuple[Path, dict]]:
+        code = code_of(repo, apply(repo, base, [measured]))
+        return [(path, known) for path, known in with_topic if code in codes(known, "patched")]
+
+    current, without = runs_of(topic), tuple(topic.unmeasured(base))
+    partial = not current and bool(without)
+    if partial:
+        current = runs_of(replace(topic, left_out=without))
     used = current or with_topic[-1:]
     # A run may have counts alone.
     newest = next((known for path, known in reversed(used) if boots_of(path, topic)), used[-1][1])
@@ -246,7 +255,7 @@ def topic_figures(base: Base, repo: Path, topic: Topic) -> Figures:
         repeated = rows.get((*key[:2], key[2] + COUNTED_AGAIN))
         if repeated:
             rows[key] = row | {"again": repeated["values"]["baseline"]}
-    return Figures(list(rows.values()), [path for path, _ in used], bool(current))
+    return Figures(list(rows.values()), [path for path, _ in used], bool(current), partial)
 
 
 def newest_suites(base: Base, name: str = "suites.json") -> Path | None:

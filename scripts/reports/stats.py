@@ -62,7 +62,7 @@ def paired(ratios: list[float], draws: int = 2000, level: float = 0.95) -> dict:
     at @level.  The same input gives the same interval."""
     source, logs = random.Random(1), [log(one) for one in ratios]
     low, high = percentiles(lambda: middle(source.choices(logs, k=len(logs))), draws, level)
-    return {"ratio": exp(middle(logs)), "interval": [exp(low), exp(high)]}
+    return {"ratio": average(ratios), "interval": [exp(low), exp(high)]}
 
 
 def narrow(found: dict) -> bool:

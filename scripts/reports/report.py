@@ -32,9 +32,9 @@ from reports.runs import (AGAIN, EVIDENCE, TIMED, Figures, averages, by_key, cha
 INTRODUCTION = """Counts are exact, or means ± twice their standard error: `counter` from tracepoints of the `trace`
 kernel, `icount` executed instructions of the `bench` kernel in QEMU, `lines` cache lines that one CPU writes and
 another touches. Time is that of kernels that run natively as User-Mode Linux on two CPUs: in each round every kernel
-is booted once, the base twice; the ratio to the base is the mean of the middle half of the rounds, with its 95 %
-bootstrap interval over rounds, and A/A is the base against itself. A row is better or worse where its interval is clear
-of 1.
+is booted once, the base twice; the ratio to the base is the geometric mean of the middle half of the rounds, with its
+95 % bootstrap interval over rounds, and A/A is the base against itself. A row is better or worse where its interval is
+clear of 1.
 [methodology.rst](../../Documentation/methodology.rst) has the rest, [rows.csv](rows.csv) all rows."""
 UNIXBENCH = """Programs of {version} on tmpfs, one copy and two at once, for a second or two in each of {rounds}
 rounds: operations, or KB, a second; the series are all together. System calls, page faults and new processes are far

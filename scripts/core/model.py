@@ -194,23 +194,27 @@ class Topic:
             return ()
         return (self.name, self.replaces) if self.replaces else (self.name,)
 
+    def state(self, base: Base) -> State:
+        """What its series.toml says of @base."""
+        return self.base.get(base.name, State((), {}))
+
     def for_base(self, base: Base) -> Topic:
         """The topic with what its series.toml says of @base alone."""
-        return replace(self, **self.base[base.name].own) if base.name in self.base else self
+        return replace(self, **self.state(base).own)
 
     def merged(self, base: Base) -> tuple[Merged, ...]:
         """What @base has of the topic from upstream."""
-        return self.base[base.name].merged if base.name in self.base else ()
+        return self.state(base).merged
 
     def lacks(self, base: Base) -> dict[str, str]:
         """The patches of the reference base that the series for @base does not have as
         they are there: subject to reason."""
-        return self.base[base.name].lacks if base.name in self.base else {}
+        return self.state(base).lacks
 
     def unmeasured(self, base: Base) -> dict[str, str]:
         """The patches of the series for @base that figures may be taken without: number to
         reason."""
-        return self.base[base.name].unmeasured if base.name in self.base else {}
+        return self.state(base).unmeasured
 
     def absent(self, base: Base) -> str:
         """Why there is no series for @base, in words that follow a colon, or

@@ -93,17 +93,15 @@ def letter_table(topic: Topic, own: Figures, base: Base) -> str:
         lines.append(f"  {line[0]:{widths[0]}} {line[1]:>{widths[1]}} {line[2]:>{widths[2]}}  {line[3]}".rstrip())
     noise = [row["statistics"]["sides"][AGAIN] for _, row in found
              if AGAIN in row.get("statistics", {}).get("sides", {})]
-    lines += ["", "  * the price"]
+    notes = ["* the price"]
     if noise:
         rounds = min(one["rounds"] for one in noise)
-        lines += textwrap.wrap(f"Ratios are series / {base.version} under User-Mode Linux on two CPUs, with 95 % "
-                               f"intervals, of {rounds} boots of each kernel or more; {base.version} against itself: "
-                               f"{min(one['ratio'] for one in noise):.2f} to "
-                               f"{max(one['ratio'] for one in noise):.2f}.", WIDTH, initial_indent="  ",
-                               subsequent_indent="  ")
-    lines += [line for one in without_patches(topic, own, base)
-              for line in textwrap.wrap(one, WIDTH, initial_indent="  ", subsequent_indent="  ")]
-    return "\n".join(lines)
+        notes.append(f"Ratios are series / {base.version} under User-Mode Linux on two CPUs, with 95 % intervals, "
+                     f"of {rounds} boots of each kernel or more; {base.version} against itself: "
+                     f"{min(one['ratio'] for one in noise):.2f} to {max(one['ratio'] for one in noise):.2f}.")
+    notes += without_patches(topic, own, base)
+    return "\n".join([*lines, "", *(textwrap.fill(one, WIDTH, initial_indent="  ", subsequent_indent="  ")
+                                    for one in notes)])
 
 
 def values_of(row: dict) -> SimpleNamespace:

@@ -233,9 +233,9 @@ def topic_figures(base: Base, repo: Path, topic: Topic) -> Figures:
         return [(path, known) for path, known in with_topic if code in codes(known, "patched")]
 
     current, without = runs_of(topic), tuple(topic.unmeasured(base))
-    partial = not current and bool(without)
-    if partial:
-        current = runs_of(replace(topic, left_out=without))
+    partial = []
+    if without and not current:
+        current = partial = runs_of(replace(topic, left_out=without))
     used = current or with_topic[-1:]
     # A run may have counts alone.
     newest = next((known for path, known in reversed(used) if boots_of(path, topic)), used[-1][1])
@@ -255,7 +255,7 @@ def topic_figures(base: Base, repo: Path, topic: Topic) -> Figures:
         repeated = rows.get((*key[:2], key[2] + COUNTED_AGAIN))
         if repeated:
             rows[key] = row | {"again": repeated["values"]["baseline"]}
-    return Figures(list(rows.values()), [path for path, _ in used], bool(current), partial)
+    return Figures(list(rows.values()), [path for path, _ in used], bool(current), bool(partial))
 
 
 def newest_suites(base: Base, name: str = "suites.json") -> Path | None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What lint says of a series, without a compiler."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 from unittest import mock
 
@@ -10,6 +11,7 @@ from support import KernelCase, git, put
 from test_cover import GOOD
 
 # isort: split
+from core import model
 from core.ktap import FAILED, PASSED, Result
 from prove import lint
 from send import export
@@ -40,7 +42,7 @@ class Committed(KernelCase):
     def found(self, base) -> dict[str, tuple[str, str]]:
         """Verdict and reason by name."""
         head = tree.apply(self.repo, self.base, [self.one])
-        found = lint.committed(self.one, base, self.repo, tree.worktree(self.repo, "apply", head), head)
+        found = lint.committed(self.one, base, tree.worktree(self.repo, "apply", head), base.tag, head)
         return {one.name: (one.verdict, one.why) for one in found}
 
     def test_reference(self):
@@ -60,6 +62,31 @@ class Committed(KernelCase):
                 put(self.root / path, before)
         put(self.one.patches(self.base)[0].with_name("0003-more.patch"), "")
         self.assertIn("make export TOPIC=alpha BASE=v0", self.found(self.base)["alpha: patches are as exported"][1])
+
+
+    def test_needs(self):
+        """What a topic needs is applied before the lock is taken that this takes, too."""
+        held = []
+
+        @contextmanager
+        def once(name: str):
+            """As lock(), but a second time is no wait for ever."""
+            self.assertNotIn(name, held)
+            held.append(name)
+            yield
+            held.remove(name)
+
+        for name, line in (("beta", "line 3\n"), ("gamma", "line 5\n")):
+            self.series(name, ("fs/pipe.c", line, f"{name}\n"))
+        path = self.root / "patches/alpha/series.toml"
+        put(path, 'needs = ["beta", "gamma"]\n' + path.read_text())
+        self.one = model.find_topic("alpha")
+        head = tree.apply(self.repo, self.base, [self.one])
+        for module in (lint, tree):
+            self.enterContext(mock.patch.object(module, "lock", once))
+        self.enterContext(mock.patch.object(lint, "patch_texts", lambda *_: []))
+        self.enterContext(mock.patch.object(lint, "text_inputs", lambda *_: ["inputs"]))
+        self.assertTrue(list(lint.written(self.one, self.base, self.repo, head, False)))
 
 
 class Texts(KernelCase):

@@ -114,11 +114,11 @@ def scripts() -> Iterator[Result]:
     yield from ports.results()
 
 
-def committed(topic: Topic, base: Base, repo: Path, tree: Path, head: str) -> Iterator[Result]:
-    """The round trip: exporting what the patches give makes the committed
-    patches again, to the byte."""
+def committed(topic: Topic, base: Base, tree: Path, start: str, head: str) -> Iterator[Result]:
+    """The round trip: exporting what the patches give, from @start to @head, makes the
+    committed patches again, to the byte."""
     directory = ROOT / "patches" / topic.name / base.name
-    files = export.render(tree, below(repo, base, topic), head, topic.cover(base))
+    files = export.render(tree, start, head, topic.cover(base))
     have = {path.name: path.read_bytes().decode() for path in directory.glob("*.patch")}
     wrong = sorted(name for name in files.keys() | have.keys() if files.get(name) != have.get(name))
     yield outcome(f"{topic.name}: patches are as exported",
@@ -261,9 +261,10 @@ def text_inputs(topic: Topic, base: Base, repo: Path) -> list[str]:
 def written(topic: Topic, base: Base, repo: Path, head: str, fresh: bool) -> Iterator[Result]:
     """What is checked of the series of @topic without building it; @head is the
     series applied, @fresh: look also at what was seen to pass."""
+    start = below(repo, base, topic)    # may apply patches, with the same lock
     with lock(f"{repo.name}-apply"):
         tree = worktree(repo, "apply", head)
-        yield from committed(topic, base, repo, tree, head)
+        yield from committed(topic, base, tree, start, head)
         yield from memo.results(f"lint: text of {topic.name} on {base.name}", text_inputs(topic, base, repo),
                                 lambda: patch_texts(topic, base, tree), fresh)
 

@@ -27,6 +27,7 @@ REBUILT = {
     "log": "logs of builds are gone",
     "herd": "herd7 is downloaded again", "plugin": "plugins of QEMU are compiled again",
     "kvm.json": "KVM is tried again", "unpack.part": "nothing", "kdir.part": "nothing",
+    "fit.part": "nothing", "fit.index": "nothing", "models": "paths to errors in models are gone",
 }
 # What stays, and what it would take.
 KEPT = {"download": "sources are downloaded again", "git": "sources are imported again, 2 minutes each",

@@ -9,6 +9,7 @@ with the function that changed.  The touched objects are compiled with x86's
 defconfig, and of a series that git had to merge, the patches are written anew.
 """
 
+import json
 import re
 import shutil
 from dataclasses import asdict, dataclass
@@ -148,7 +149,7 @@ def fit(repo: Path, base: Base, topic: Topic, start: str, to: Path) -> Fit:
 
 def main() -> int:
     """Try every series, or those that are named, print what comes of each, and write it
-    to <release>.json below --out."""
+    to <release>.json below --out, which keeps what it has of others."""
     parser = arguments(__doc__, topics="some")
     parser.add_argument("--out", type=Path, default=Path("fit"),
                         help="where series are written, and what came of them (default: fit)")
@@ -156,20 +157,23 @@ def main() -> int:
     if not args.kdir:
         raise Failure("give the kernel with KDIR=: a tree, an archive of one, or a linux-source package of Debian's")
     need("source", "build")
-    tree = source_of(Path(args.kdir))
-    release = release_of(tree)
-    base = next((one for one in bases().values() if release.startswith(f"{one.name}.")), args.base)
-    topics = chosen_topics(args.topic, base) + ([] if args.topic else replaced(base))
-    repo = repository(base, None)
     found = []
-    with lock(f"{repo.name}-fit"):
+    with lock("fit"):
+        tree = source_of(Path(args.kdir))
+        release = release_of(tree)
+        base = next((one for one in bases().values() if release.startswith(f"{one.name}.")), args.base)
+        topics = chosen_topics(args.topic, base) + ([] if args.topic else replaced(base))
+        repo = repository(base, None)
         say(f"fit: reading {release} (log of builds: {cache()}/log/fit-*.log)")
         start = snapshot(repo, base, tree, all_files=Path(args.kdir).is_file())
         for topic in topics:
             found.append(fit(repo, base, topic, start, args.out / release / topic.name))
             show([found[-1].result()])
+        shutil.rmtree(cache() / "fit.part", ignore_errors=True)
     args.out.mkdir(parents=True, exist_ok=True)
-    write_json(args.out / f"{release}.json", [asdict(one) for one in found])
+    path = args.out / f"{release}.json"
+    known = {one["name"]: one for one in json.loads(path.read_text())} if path.exists() else {}
+    write_json(path, list((known | {one.name: asdict(one) for one in found}).values()))
     return any(one.why for one in found)
 
 

@@ -101,7 +101,7 @@ class Cases(Case):
         """The path to an error that should not be is kept, and the command that shows it."""
         self.finds("-a")
         first, second = models.run_models(self.topic)
-        kept = locks.cache() / "models/a.pml.trail"
+        kept = locks.cache() / "models/alpha-a-all-steps.trail"
         self.assertTrue(kept.exists())
         self.assertIn(f"see 'spin -k {kept} -t -p -DNT=2 -DLAST=3 -DWITHOUT=0 {self.where}/a.pml'", first.why)
         self.assertNotIn("spin", second.why)

@@ -106,7 +106,8 @@ def run_case(name: str, source: Path, options: list[str], wrong: bool) -> Result
         except subprocess.TimeoutExpired:
             verdict, why = FAILED, f"not done after {PATIENCE} s"
         for trail in where.glob("*.trail") if verdict == FAILED else ():
-            kept = cache() / "models" / trail.name
+            words = re.findall(r"\w+", name)
+            kept = cache() / "models" / f"{'-'.join(words)}.trail"
             kept.parent.mkdir(exist_ok=True)
             shutil.copy(trail, kept)
             why += f": see 'spin -k {kept} -t -p {' '.join(options)} {source}'"

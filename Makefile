@@ -38,7 +38,7 @@ help:
 	@echo "  make knockout TOPIC=pid     see race tests fail where parts of the series are left out"
 	@echo "  make suites [SUITE=ltp,fsx] other people's tests, on the kernel without series and with all of them"
 	@echo "Measure it:"
-	@echo "  make bench [TOPIC=pipe]     build baseline and patched, boot both, print the comparison"
+	@echo "  make bench [TOPIC=pipe]     build baseline and patched, boot both, count and time both"
 	@echo "  make bundle [TOPIC=pid]     an archive with which any x86-64 Linux times the series, without root"
 	@echo "  make report [ADD=file]      write the report of all runs, and the figures in README, pages and letters;"
 	@echo "                              ADD= takes in what a bundle has measured"

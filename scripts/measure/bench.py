@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Compare a topic's series with its base: build both, boot both, measure both,
-write a run of results/ and print the report.
+write a run, and where it is one of results/, the report.
 
 There are counts of mechanisms and instructions, which are exact in an emulated
 machine, too, and time, where the base's User-Mode Linux runs natively.
@@ -36,7 +36,7 @@ from source.build import Kernel, compiler, fragments_hash, kernel, kselftests
 from source.fetch import repository
 from source.tree import apply, code_of, tree_of, variant, variants, with_benchmark
 
-from reports.runs import averages, by_key, key_of, new_directory, write_report, write_run
+from reports.runs import all_runs, averages, by_key, free_directory, key_of, new_directory, write_report, write_run
 
 # Rounds of boots before the intervals are looked at.
 LEAST_ROUNDS = 20
@@ -279,9 +279,7 @@ def main() -> None:
         raise Failure("fixes have no figures of their own: name a series that needs them")
     need("source", "build", "guest", "tests")
     room_for_builds("make bench")
-    out = Path(args.out) if args.out else new_directory(base)
-    if out.exists():
-        raise Failure(f"{out} is there, and a run is written once: give another directory with OUT=")
+    out = free_directory(Path(args.out)) if args.out else new_directory(base)
     begin = time.monotonic()
     measured = {topic.name: bench(base, topic, args) for topic in topics}
     boots = {name: found for name, (_, _, found) in measured.items() if found}
@@ -289,9 +287,10 @@ def main() -> None:
                     "summary.json": [row for _, rows, _ in measured.values() for row in rows],
                     **({"boots.json": boots} if boots else {})})
     for topic in topics:
-        for kind in ("counts", "boots"):
+        for kind in {"counts": ("counts",), "time": ("boots",)}.get(args.only, ("counts", "boots")):
             unfinished(base, topic, kind).unlink(missing_ok=True)
-    write_report(base, args.kdir)
+    if out.resolve() in all_runs(base):
+        write_report(base, args.kdir)
     say(f"bench: done in {(time.monotonic() - begin) / 60:.0f} minutes; the run is {out}")
 
 

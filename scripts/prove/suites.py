@@ -42,7 +42,7 @@ from source.build import UM, Kernel, compiler, kernel
 from source.fetch import repository
 from source.tree import apply, code_of, tree_of
 
-from reports.runs import new_directory, newest_suites, read_json, write_report, write_run
+from reports.runs import free_directory, new_directory, newest_suites, read_json, write_report, write_run
 
 SUITES = {suite.name: suite for suite in (*debian.SUITES, *(module.SUITE for module in (
     jobs, fsx, xfstests, ltp, unixbench, kselftests)))}
@@ -418,7 +418,7 @@ def main() -> int:
     need("source", "build", "guest", "tests", "suites")
     room_for_builds("make suites")
     repo = repository(base, args.kdir)
-    out = Path(args.out) if args.out else new_directory(base)
+    out = free_directory(Path(args.out)) if args.out else new_directory(base)
     found, told = [], []
     for one in compare_suites(base, repo, names, [args.config] if args.config else guest_configs(base),
                     Options(args.accel, args.fresh)):

@@ -131,6 +131,13 @@ def all_runs(base: Base) -> list[Path]:
                    if path.is_dir() and re.fullmatch(r"\d{4}-\d\d-\d\d(\.\d+)?", path.name)), key=age)
 
 
+def free_directory(out: Path) -> Path:
+    """@out, where a run is to be written; Failure where it is there: a run is never changed."""
+    if out.exists():
+        raise Failure(f"{out} is there, and a run is written once: give another directory with OUT=")
+    return out
+
+
 def new_directory(base: Base) -> Path:
     """A directory for a run of today, which is not there yet."""
     day = ROOT / "results" / base.name / time.strftime("%Y-%m-%d")
@@ -143,10 +150,8 @@ def new_directory(base: Base) -> Path:
 
 def write_run(out: Path, files: dict[str, object]) -> None:
     """Write a run into the directory @out, all or nothing; @files: name to what
-    it has.  Failure where @out is there: a run is never changed."""
-    if out.exists():
-        raise Failure(f"{out} is there, and a run is written once: give another directory with OUT=")
-    partial = out.with_name(out.name + ".part")
+    it has.  Failure as of free_directory()."""
+    partial = free_directory(out).with_name(out.name + ".part")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     for name, content in files.items():

@@ -2,14 +2,12 @@
 """What the runs of results/ say of a topic."""
 
 import json
-from dataclasses import replace
 from unittest import mock
 
 from support import Case, KernelCase, git, put
 
 # isort: split
 from core import model
-from reports import figures
 from reports import runs
 from reports import stats
 from source import tree
@@ -131,21 +129,20 @@ class Written(KernelCase):
         self.assertEqual([(one["condition"], one["values"]["patched"]) for one in found.rows], [("a", 5), ("c", 4)])
         self.assertEqual(([path.name for path in found.runs], found.fresh), (["2026-02-04", "2026-02-05"], True))
 
-    def test_unmeasured(self):
-        """Figures count that were taken without a patch where series.toml says that it need
-        not be measured, until it is; texts say so."""
-        without = tree.apply(self.repo, self.base, [replace(self.one, left_out=("1",))])
-        self.write("2026-02-03", [row("a", patched=1)], code=tree.code_of(self.repo, without))
+    def test_earlier(self):
+        """Figures of an earlier state count where series.toml says so, but for rows that a
+        run of the series as it is has; why is said as long as a row is of that state."""
+        self.write("2026-02-03", [row("a", patched=1), row("b", patched=2)], code="old")
         self.assertFalse(self.figures().fresh)
         table = self.root / "patches/alpha/series.toml"
-        put(table, table.read_text() + '\n[base."v0".unmeasured]\n1 = "nothing runs it"\n')
+        put(table, table.read_text() + '\n[base."v0".earlier]\nold = "Taken before."\n')
         self.one = model.find_topic("alpha")
-        self.assertTrue(self.figures().fresh)
-        self.assertEqual(figures.without_patches(self.one, self.figures(), self.base),
-                         ["Taken without patch 1: nothing runs it."])
-        self.write("2026-02-04", [row("b", patched=2)])
-        self.assertEqual([one["condition"] for one in self.figures().rows], ["b"])
-        self.assertEqual(figures.without_patches(self.one, self.figures(), self.base), [])
+        self.assertEqual((self.figures().fresh, self.figures().notes), (True, ("Taken before.",)))
+        for name, condition, values, notes in (("2026-02-02", "a", [3, 2], ("Taken before.",)),
+                                               ("2026-02-01", "b", [3, 4], ())):
+            self.write(name, [row(condition, patched=values[-1] if condition == "b" else 3)])
+            found = self.figures()
+            self.assertEqual(([one["values"]["patched"] for one in found.rows], found.notes), (values, notes))
 
     def test_pooled(self):
         """Rounds of all runs of the series are one sample, but for those of another

@@ -77,13 +77,13 @@ class State:
     """What one series.toml says of one base: what the base has of the topic from
     upstream, those members of a Topic that differ there, the patches of the
     reference base that its series does not have as they are: subject to reason, and
-    those patches of the series that kernels may lack which figures are taken on:
-    number to reason."""
+    earlier states of the series whose figures still count: source.tree.code_of() them to
+    a sentence that says why."""
 
     merged: tuple[Merged, ...]
     own: dict
     lacks: dict[str, str] = field(default_factory=dict)
-    unmeasured: dict[str, str] = field(default_factory=dict)
+    earlier: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Topic:
 
     Of kernels that are measured, too: @instead and @compared are patches of variants/ on
     the base alone, and on the series, @steps the series up to a patch; @timed: those whose
-    time is taken; @left_out: numbers of patches that are no part of the series here.
+    time is taken.
 
     Of lint: @frames are functions whose stack frames must not grow; @measured, by patch,
     how many measured numbers the message for the reference base has."""
@@ -158,13 +158,12 @@ class Topic:
     instead: tuple[str, ...] = ()
     steps: dict[str, int] = field(default_factory=dict)
     timed: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
     base: dict[str, State] = field(default_factory=dict)
 
     def patches(self, base: Base) -> list[Path]:
         """The series for @base in order, without its cover letter."""
         return [p for p in sorted((ROOT / "patches" / self.name / base.name).glob("[0-9]*.patch"))
-                if not p.name.startswith("0000-") and p.name.split("-")[0].lstrip("0") not in self.left_out]
+                if not p.name.startswith("0000-")]
 
     def cover(self, base: Base) -> Path | None:
         """The cover letter of the series for @base; fixes have none."""
@@ -211,10 +210,10 @@ class Topic:
         they are there: subject to reason."""
         return self.state(base).lacks
 
-    def unmeasured(self, base: Base) -> dict[str, str]:
-        """The patches of the series for @base that figures may be taken without: number to
-        reason."""
-        return self.state(base).unmeasured
+    def earlier(self, base: Base) -> dict[str, str]:
+        """The earlier states of the series for @base whose figures still count:
+        source.tree.code_of() them to a sentence that says why."""
+        return self.state(base).earlier
 
     def absent(self, base: Base) -> str:
         """Why there is no series for @base, in words that follow a colon, or
@@ -294,7 +293,7 @@ def with_tuples(row: dict) -> dict:
 
 
 def state(where: str, row: dict) -> State:
-    expect(where, row, set(), {"merged", "lacks", "unmeasured", *PER_BASE})
+    expect(where, row, set(), {"merged", "lacks", "earlier", *PER_BASE})
     merged = row.get("merged", [])
     if not isinstance(merged, list) or not all(isinstance(part, dict) for part in merged):
         raise Failure(f"{where} has a 'merged' that is no list of tables: see the other topics")
@@ -303,7 +302,7 @@ def state(where: str, row: dict) -> State:
         if not re.fullmatch(r"|[0-9a-f]{12,40}", part["commit"]):
             raise Failure(f"{where} has the commit '{part['commit']}': give 12 hex digits or more, or '' if unknown")
     return State(tuple(Merged(**part) for part in merged), members(where, row), row.get("lacks", {}),
-                 row.get("unmeasured", {}))
+                 row.get("earlier", {}))
 
 
 def members(where: str, row: dict) -> dict:

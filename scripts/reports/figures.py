@@ -74,12 +74,6 @@ def find(topic: Topic, wanted: Row, rows: list[dict]) -> dict:
                   f"patches/{topic.name}/series.toml, or run 'make bench TOPIC={topic.name}'")
 
 
-def without_patches(topic: Topic, own: Figures, base: Base) -> list[str]:
-    """A sentence for each patch for @base that the figures of @topic were taken without."""
-    unmeasured = topic.unmeasured(base) if own.partial else {}
-    return [f"Taken without patch {number}: {why}." for number, why in unmeasured.items()]
-
-
 def letter_table(topic: Topic, own: Figures, base: Base) -> str:
     """The rows of @topic as a cover letter shows them: the price is marked."""
     lines = []
@@ -99,7 +93,7 @@ def letter_table(topic: Topic, own: Figures, base: Base) -> str:
         notes.append(f"Ratios are series / {base.version} under User-Mode Linux on two CPUs, with 95 % intervals, "
                      f"of {rounds} boots of each kernel or more; {base.version} against itself: "
                      f"{min(one['ratio'] for one in noise):.2f} to {max(one['ratio'] for one in noise):.2f}.")
-    notes += without_patches(topic, own, base)
+    notes += own.notes
     return "\n".join([*lines, "", *(textwrap.fill(one, WIDTH, initial_indent="  ", subsequent_indent="  ")
                                     for one in notes)])
 

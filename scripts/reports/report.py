@@ -98,7 +98,7 @@ def topic_section(topic: Topic, own: Figures, base: Base) -> list[str]:
     if not own.fresh:
         return [*lines, without, ""]
     lines += [*([without] if without else chosen_rows(topic, own)), ""]
-    lines += [line for one in figures.without_patches(topic, own, base) for line in (one, "")]
+    lines += [line for one in own.notes for line in (one, "")]
     timed = [row for row in own.rows if "statistics" in row]
     if timed:
         part = sum(narrow(row["statistics"]) for row in timed) / len(timed)

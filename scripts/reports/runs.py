@@ -19,7 +19,7 @@ import re
 import shutil
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
@@ -46,13 +46,13 @@ COUNTED_AGAIN = ", again"
 @dataclass(frozen=True)
 class Figures:
     """What the runs say of a topic: its @rows, the directories @runs that they
-    are of, the newest last, and whether these are of the series as it is; @partial: but
-    for the patches that need not be measured."""
+    are of, the newest last, and whether these are of the series as it is, or of a state
+    whose figures still count; @notes: why these do, a sentence for each such state."""
 
     rows: list[dict]
     runs: list[Path]
     fresh: bool
-    partial: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def read_json(path: Path) -> object:
@@ -222,8 +222,9 @@ def averages(rounds: list[dict], key: tuple) -> dict[str, float]:
 
 
 def topic_figures(base: Base, repo: Path, topic: Topic) -> Figures:
-    """What the runs of @base say of @topic: the series as it is in @repo, or that without
-    what need not be measured, or where no run is of these, what the newest run has."""
+    """What the runs of @base say of @topic: of the series as it is in @repo, and of states
+    whose figures still count what these runs do not have; where there is none, what the
+    newest run has."""
     with_topic = []
     for path in all_runs(base):
         file = path / "environment.json"
@@ -233,20 +234,18 @@ def topic_figures(base: Base, repo: Path, topic: Topic) -> Figures:
     if not with_topic:
         return Figures([], [], False)
 
-    def runs_of(measured: Topic) -> list[tuple[Path, dict]]:
-        code = code_of(repo, apply(repo, base, [measured]))
-        return [(path, known) for path, known in with_topic if code in codes(known, "patched")]
-
-    current, without = runs_of(topic), tuple(topic.unmeasured(base))
-    partial = []
-    if without and not current:
-        current = partial = runs_of(replace(topic, left_out=without))
-    used = current or with_topic[-1:]
+    # What follows in this order is newer, or counts more.
+    states = topic.earlier(base) | {code_of(repo, apply(repo, base, [topic])): ""}
+    counting = [(path, known, why) for code, why in states.items() for path, known in with_topic
+                if code in codes(known, "patched")]
+    used = counting or [(*with_topic[-1], "")]
     # A run may have counts alone.
-    newest = next((known for path, known in reversed(used) if boots_of(path, topic)), used[-1][1])
-    rows, rounds = {}, []
-    for path, known in used:
-        rows |= {key_of(row): row for row in read_summary(path / "summary.json") if row["topic"] == topic.name}
+    newest = next((known for path, known, _ in reversed(used) if boots_of(path, topic)), used[-1][1])
+    rows, rounds, reasons = {}, [], {}
+    for path, known, why in used:
+        own = {key_of(row): row for row in read_summary(path / "summary.json") if row["topic"] == topic.name}
+        rows |= own
+        reasons |= dict.fromkeys(own, why)
         # Kernels that differ in anything, or another machine, do not go into one mean.
         same = {side for side in {kernel["side"] for kernel in known["kernels"]}
                 if codes(known, side, timed=True) == codes(newest, side, timed=True)}
@@ -260,7 +259,8 @@ def topic_figures(base: Base, repo: Path, topic: Topic) -> Figures:
         repeated = rows.get((*key[:2], key[2] + COUNTED_AGAIN))
         if repeated:
             rows[key] = row | {"again": repeated["values"]["baseline"]}
-    return Figures(list(rows.values()), [path for path, _ in used], bool(current), bool(partial))
+    return Figures(list(rows.values()), [path for path, *_ in used], bool(counting),
+                   tuple(dict.fromkeys(filter(None, reasons.values()))))
 
 
 def newest_suites(base: Base, name: str = "suites.json") -> Path | None:

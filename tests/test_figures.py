@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The blocks of figures in README, pages and cover letters."""
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
@@ -43,6 +44,16 @@ class Numbers(Case):
         self.assertEqual(figures.moved(cell("m", "c", baseline=1)), "")
         self.assertEqual(figures.moved(ROWS[1]), "2.00 [1.91, 2.09]")
 
+    def test_moved_by_chance(self):
+        """What is left of a mean is as uncertain as it is large; of a row that was counted
+        again, as the base is."""
+        spread = {"deviation": 10, "number": 100}
+        for before, after, text in ((40, 4, "-90.0 % ± 5.0"), (40, 0, "-100.0 %")):
+            row = cell("m", "c", baseline=before, patched=after)
+            self.assertEqual(figures.moved(row | {"spreads": {"baseline": spread, "patched": {**spread, "deviation":
+                                                  1 if after else 0}}}), text.replace("5.0", "0.7"))
+            self.assertEqual(figures.moved(row | {"again": 50}), text)
+
 
 class Blocks(Case):
     """figures.fill()."""
@@ -63,9 +74,17 @@ class Blocks(Case):
             "  allocations    14      0  -100.0 %",
             "  tasks         100    200  2.00 [1.91, 2.09]",
             "  * bound tasks 100     80  0.80 [0.70, 0.90]"])
-        self.assertIn("9.1 against itself: 1.00 to 1.00", " ".join(found.split()))
+        self.assertIn("9.1 against itself: 1.00 to 1.00.", " ".join(found.split()))
         self.assertTrue(found.startswith("a\n<!-- figures: table -->\n") and found.endswith("figures -->\nb\n"))
         self.assertEqual(self.fill(found, "pipe"), found)
+
+    def test_noise(self):
+        """A row in which the base is far from itself is named."""
+        rows = copy.deepcopy(ROWS)
+        rows[1]["statistics"]["sides"]["again"]["ratio"] = 1.2
+        found = self.fill("<!-- figures: table -->\n<!-- end of figures -->\n", "pipe",
+                          {"pipe": (TOPIC, replace(OWN, rows=rows))})
+        self.assertIn("9.1 against itself: 1.00 to 1.00, 1.20 in 'tasks'.", " ".join(found.split()))
 
     def test_sentence(self):
         """A text has its figures in it, in a page of reStructuredText, too."""
@@ -88,11 +107,11 @@ class Blocks(Case):
         """README has a line for each series that goes in with the others: what goes away, the
         gain, the price."""
         found = self.fill("<!-- figures: table -->\n<!-- end of figures -->\n")
-        self.assertIn("| a mutex | allocations: 14 → 0 | tasks: 2.00 [1.91, 2.09] | bound tasks: 0.80 [0.70, 0.90] | "
-                      "+0 -0 |", found)
+        self.assertIn("| a mutex | allocations: 14 → 0 | tasks: 2.00 times [1.91, 2.09] | "
+                      "bound tasks: 0.80 times [0.70, 0.90] | +0 -0 |", found)
         with mock.patch.object(figures, "replaced", lambda _base: [TOPIC]):
             self.assertNotIn("a mutex", self.fill("<!-- figures: table -->\n<!-- end of figures -->\n"))
-        self.assertIn("pipe: bound tasks: 0.80 [0.70, 0.90]", self.fill(".. figures: costs\n.. end of figures\n"))
+        self.assertIn("pipe: bound tasks: 0.80 times [0.70, 0.90]", self.fill(".. figures: costs\n.. end of figures\n"))
 
     def test_missing(self):
         """Where a row is missing, as after a run of time alone, there are no figures."""

@@ -65,7 +65,7 @@ class Write(KernelCase):
                       "| bound tasks (the price) | 100 | 80 | 0.80 [0.70, 0.90] | worse |",
                       "30 rounds or more: 1 better, 1 worse, 0 cannot tell",
                       "| free | 100 | 2.00 [1.91, 2.09] | 1.00 [0.95, 1.05] | better | 0.50 |",
-                      "in 50 % of the rows", "| `insns` | 1B | 2,000 ± 12 | 2,050 ± 12 | +2.5 % ± 0.8 |"):
+                      "in 50 % of the rows", "| `insns` | 1B | 2,000 ± 12 | 2,050 ± 12 | +2.5 % ± 0.9 |"):
             self.assertIn(words, text)
         self.assertNotIn("lines_mean", text)
         self.assertEqual(self.plots, ["9.1.2"])

@@ -25,7 +25,7 @@ from core.process import Failure
 from reports import stats
 from reports.stats import WORSE, interval, number, times
 
-from reports.runs import AGAIN, Figures, change, difference_error, read_json, row_verdict, topic_figures
+from reports.runs import AGAIN, Figures, change, change_error, read_json, row_verdict, topic_figures
 from source.tree import variants
 
 # The markers, in Markdown and letters, and in reStructuredText.
@@ -33,9 +33,11 @@ BLOCK = re.compile(r"^(?P<begin>(?P<kind><!--|\.\.) figures: (?P<name>[\w.]+)(?:
                    r"(?P<content>(?:(?!(?:<!--|\.\.) ).*\n)*?)(?P<end>(?P=kind) end of figures(?: -->)?)$", re.M)
 MARKER = re.compile(r"^(?:<!--|\.\.) (?:figures: .*|end of figures.*)\n?", re.M)
 WIDTH = 72
+# A ratio of the base to itself that is further from 1 is named with its row.
+NOISE = 0.1
 # What a block begins with that has no figures of the series as it is.
 NONE = "No figures: "
-HEADS = ("series", "you see", "what goes away", "gain", "you pay", "kernel code")
+HEADS = ("series", "you see", "what goes away", "gain", "you pay", "kernel lines, by patch")
 
 
 def percent(moved: float) -> str:
@@ -49,7 +51,7 @@ def moved(row: dict) -> str:
         return interval(row["statistics"])
     found = change(row)
     if found is not None:
-        error = 100 * difference_error(row) / row["values"]["baseline"]
+        error = 100 * change_error(row)
         return percent(found) + (f" ± {error:.1f}" if error >= 0.05 else "")
     return "" if len({"baseline", "patched"} & row["values"].keys()) < 2 else (
         "n/a" if row["values"]["patched"] else "0 %")
@@ -74,6 +76,21 @@ def find(topic: Topic, wanted: Row, rows: list[dict]) -> dict:
                   f"patches/{topic.name}/series.toml, or run 'make bench TOPIC={topic.name}'")
 
 
+def noise(found: list[tuple[Row, dict]], base: Base) -> list[str]:
+    """What to know of the ratios of time in the rows @found, each with what series.toml
+    says of it: of how many boots they are, and the ratios of the base to itself."""
+    again = {wanted.label: row["statistics"]["sides"][AGAIN] for wanted, row in found
+             if AGAIN in row.get("statistics", {}).get("sides", {})}
+    if not again:
+        return []
+    ratios = sorted(one["ratio"] for one in again.values() if abs(one["ratio"] - 1) <= NOISE)
+    said = [f"{ratios[0]:.2f} to {ratios[-1]:.2f}"] if ratios else []
+    said += [f"{one['ratio']:.2f} in '{label}'" for label, one in again.items() if abs(one["ratio"] - 1) > NOISE]
+    return [f"Ratios are series / {base.version} under User-Mode Linux on two CPUs, with 95 % intervals, averaged "
+            f"over {min(one['rounds'] for one in again.values())} boots or more; {base.version} against itself: "
+            f"{', '.join(said)}."]
+
+
 def letter_table(topic: Topic, own: Figures, base: Base) -> str:
     """The rows of @topic as a cover letter shows them: the price is marked."""
     lines = []
@@ -85,14 +102,7 @@ def letter_table(topic: Topic, own: Figures, base: Base) -> str:
     widths = [max(len(line[column]) for line in [*cells, heads]) for column in range(4)]
     for line in [heads, *cells]:
         lines.append(f"  {line[0]:{widths[0]}} {line[1]:>{widths[1]}} {line[2]:>{widths[2]}}  {line[3]}".rstrip())
-    noise = [row["statistics"]["sides"][AGAIN] for _, row in found
-             if AGAIN in row.get("statistics", {}).get("sides", {})]
-    notes = ["* the price"]
-    if noise:
-        rounds = min(one["rounds"] for one in noise)
-        notes.append(f"Ratios are series / {base.version} under User-Mode Linux on two CPUs, with 95 % intervals, "
-                     f"of {rounds} boots of each kernel or more; {base.version} against itself: "
-                     f"{min(one['ratio'] for one in noise):.2f} to {max(one['ratio'] for one in noise):.2f}.")
+    notes = ["* the price", *noise(found, base)]
     notes += own.notes
     return "\n".join([*lines, "", *(textwrap.fill(one, WIDTH, initial_indent="  ", subsequent_indent="  ")
                                     for one in notes)])
@@ -157,7 +167,7 @@ def marked(topic: Topic, own: Figures, which) -> str:
         row = find(topic, wanted, own.rows)
         if which(wanted, row):
             if "statistics" in row:
-                return f"{wanted.label}: {moved(row)}"
+                return f"{wanted.label}: {moved(row).replace(' [', ' times [')}"
             sides = " → ".join(number(row["values"].get(side, 0)) for side in ("baseline", "patched"))
             return f"{wanted.label}: {sides}" + (f" ({moved(row)})" if row["values"].get("patched") else "")
     return ""

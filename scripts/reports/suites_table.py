@@ -7,7 +7,7 @@ CONDITIONS = (
     "Programs that others wrote, each run for itself on {base} (baseline) and on that with all series (patched), both "
     "with lockdep; a report in the kernel's log is a failure of the program that runs. `um` is User-Mode Linux with "
     "KASAN, `check` QEMU on x86-64 with KASAN, for what the former lacks. A program that did something else on one "
-    "side was run {repeats} times more on each: it differs where the patched kernel did what {base} never did, and "
+    "side was run {repeats} times more on each: it differs where the patched kernel failed as {base} never did, and "
     "is unsteady otherwise. {cpu}, {compiler}, {virtual} virtual CPUs, {memory}.")
 EARLIER = "These ran with an earlier state of the series: `make suites`."
 HEADS = ("suite", "version", "guest", "programs", "baseline: passed, failed, skipped", "patched", "differ", "unsteady")

@@ -115,8 +115,8 @@ class Revisions(KernelCase):
             for name, value in (("kernel", mock.Mock()), ("guest_run", guest)):
                 stack.enter_context(mock.patch.object(bench, name, value))
             with self.assertRaises(KeyboardInterrupt):
-                bench.counted(self.one, compared, [measurement], self.dir, "tcg", self.dir / "raw")
-            (row,) = bench.counted(self.one, compared, [measurement], self.dir, "tcg", self.dir / "raw")
+                bench.counted(self.one, compared, [measurement], self.dir, "tcg")
+            (row,) = bench.counted(self.one, compared, [measurement], self.dir, "tcg")
             self.assertEqual(row["values"], {"baseline": 1, "patched": 1})
             self.assertEqual([call.args[-1] for call in guest.mock_calls],
                              [f"v0-alpha-instructions-2-CPUs-{side}" for side in ("baseline", "patched", "patched")])
@@ -129,7 +129,7 @@ class Revisions(KernelCase):
                         mock.patch.object(bench, name, does):
                     guest.reset_mock()
                     guest.side_effect = [self.dir] * 2
-                    bench.counted(self.one, compared, [changed], tests, "tcg", self.dir / "raw")
+                    bench.counted(self.one, compared, [changed], tests, "tcg")
                     self.assertEqual(guest.call_count, 2)
         self.assertTrue(bench.unfinished(self.base, self.one, "counts").exists())
         self.bench(mock.Mock(return_value=[row]))

@@ -78,11 +78,6 @@ class Lines(Case):
             found = self.read(f"{comm}-4321 [003] d.h1. 7.5: lock_release: 0000 {LOCK}\n")
             self.assertEqual([(one.pid, one.time, one.name) for one in found], [(4321, 7.5, "lock_release")])
 
-    def test_instruction_clock(self):
-        """The x86-tsc clock has no fraction, and keeps every digit."""
-        line = f"      pipe_load-101     [000] ..... 8123456789: lock_acquired: 00000000aa11bb22 {LOCK}\n"
-        self.assertEqual(self.read(line)[0].time, 8123456789)
-
     def test_lost_events(self):
         """A trace that lost events is refused, naming it and how many."""
         with self.fails("lost 17", str(self.dir / "trace")):
@@ -199,7 +194,7 @@ class Setup(Case):
         self.fake("mountpoint", "exit 0\n")
         out = self.dir / "out.trace"
         script = counters.setup({"lock/lock_acquired": f'name == "{LOCK}" && comm == "x"',
-                                 "kmem/mm_page_free": ""}, "x86-tsc", 64)
+                                 "kmem/mm_page_free": ""})
         script += f"trace_start\ncat $T/tracing_on\necho {'x-1 [000] ..... 1: e: r'!r} > $T/trace\ntrace_stop {out}\n"
         done = subprocess.run(["bash", "-euc", script.replace("/sys/kernel/tracing", str(tracefs))],
                               capture_output=True, text=True, env=os.environ, check=True)
@@ -208,7 +203,7 @@ class Setup(Case):
         self.assertEqual({name: (tracefs / name).read_text().strip() for name in (
             "trace_clock", "buffer_size_kb", "tracing_on", "events/lock/lock_acquired/filter",
             "events/lock/lock_acquired/enable", "events/kmem/mm_page_free/enable")},
-            {"trace_clock": "x86-tsc", "buffer_size_kb": "64", "tracing_on": "0",
+            {"trace_clock": "mono", "buffer_size_kb": "32768", "tracing_on": "0",
              "events/lock/lock_acquired/filter": f'name == "{LOCK}" && comm == "x"',
              "events/lock/lock_acquired/enable": "1", "events/kmem/mm_page_free/enable": "1"})
         self.assertFalse((tracefs / "events/kmem/mm_page_free/filter").exists())

@@ -14,7 +14,6 @@ import json
 import os
 import platform
 import re
-import shutil
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -29,7 +28,6 @@ from core.model import ROOT, Base, Topic, chosen_topics, find_topic, measurable
 from core.process import Failure, output, say, sha256
 from guests.guest import boot
 from guests.qemu import accelerator, version
-from guests.watch import run_directory
 from measure import Measurement
 from measure import rounds
 from source.build import Kernel, compiler, fragments_hash, kernel, kselftests
@@ -141,11 +139,10 @@ def identity(side: Side, measurement: Measurement, tests: Path, accel: str) -> s
     return hashlib.sha256(repr(depends).encode()).hexdigest()
 
 
-def counted(topic: Topic, compared: dict[str, Side], measurements: list[Measurement], tests: Path, accel: str,
-            raw: Path) -> list[dict]:
-    """The rows of @measurements, counters and instruction counts of a topic; the
-    small raw files are copied to @raw.  What a run that was interrupted has counted
-    is not counted again."""
+def counted(topic: Topic, compared: dict[str, Side], measurements: list[Measurement], tests: Path,
+            accel: str) -> list[dict]:
+    """The rows of @measurements, counters and instruction counts of a topic.  What a run
+    that was interrupted has counted is not counted again."""
     base = compared["baseline"].base
     store = unfinished(base, topic, "counts")
     have = json.loads(store.read_text()) if store.exists() else {}
@@ -164,9 +161,6 @@ def counted(topic: Topic, compared: dict[str, Side], measurements: list[Measurem
             run_dir = guest_run(measurement, side, kernels[side], tests, accel, f"{base.name}-{name}")
             sides[side] = have[key] = measurement.rows(run_dir)
             write_json(store, have)
-            for path in sorted(run_dir.glob("*.json")) + [run_dir / "output.log"]:
-                (raw / name).mkdir(parents=True, exist_ok=True)
-                shutil.copy(path, raw / name)
         rows += merge_sides(sides, topic)
     return rows
 
@@ -204,13 +198,13 @@ def environment(base: Base, accel: str, kernels: list[dict]) -> dict:
             "kernels": kernels}
 
 
-def count_all(topic: Topic, compared: dict[str, Side], tests: Path, accelerated: str,
-          raw: Path) -> tuple[list[dict], list[dict], str]:
+def count_all(topic: Topic, compared: dict[str, Side], tests: Path,
+              accelerated: str) -> tuple[list[dict], list[dict], str]:
     """All counts of @topic: the rows, record() of each kernel, the accelerator."""
     base, measurements = compared["baseline"].base, measures(topic).MEASUREMENTS
     accel = accelerator(accelerated, kernel(compared["baseline"].repo, base, base.tag, measurements[0].config,
                                             f"{topic.name}-baseline"))
-    rows, kernels = counted(topic, compared, measurements, tests, accel, raw), []
+    rows, kernels = counted(topic, compared, measurements, tests, accel), []
     # Only from the cache: all of them were built by now.
     for config in dict.fromkeys(one.config for one in measurements):
         sides = {name: side for one in measurements if one.config == config
@@ -254,11 +248,9 @@ def bench(base: Base, topic: Topic, args: argparse.Namespace) -> tuple[dict, lis
     repo = repository(base, args.kdir)
     compared = revisions(repo, base, topic)
     tests = kselftests(repo, compared["patched"].revision, [topic.target], regress=(*topic.programs, "lines"))
-    raw = run_directory(f"{base.name}-{topic.name}-raw")
     rows, kernels, accel, boots = [], [], "", {}
     if args.only != "time":
-        rows, kernels, accel = count_all(topic, compared, tests, args.accel, raw)
-        say(f"bench: what the benchmarks printed is in {raw}")
+        rows, kernels, accel = count_all(topic, compared, tests, args.accel)
     if args.only != "counts" and base.uml and measures(topic).NATIVE:
         boots, own = clock(topic, compared, tests, args.boots)
         rows, kernels = rows + rows_of_boots(topic, boots), kernels + own

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Count mechanisms from the kernel's tracepoints: what happens while a lock is
-held, and for how many instructions.
+"""Count mechanisms from the kernel's tracepoints: what happens while a lock is held.
 
 The guest's side is a piece of bash that records, the host's side reads the
 text of the trace.  Counts are exact; where the trace lost events, reading it
@@ -22,7 +21,7 @@ LINE = re.compile(r"^\s*(?P<comm>.+)-(?P<pid>\d+)\s+\[\d+\]\s+\S+\s+(?P<time>[\d
 
 @dataclass(frozen=True)
 class Event:
-    """One line of a trace.  @time: in the trace clock's unit."""
+    """One line of a trace.  @time: in seconds."""
 
     pid: int
     time: float
@@ -40,14 +39,13 @@ class Section:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def setup(events: dict[str, str], clock: str, buffer_kb: int = 32768) -> str:
-    """bash that prepares tracefs for @events (name 'subsystem/event' to
-    filter, '' for none) with trace clock @clock, without starting it, and
-    defines trace_start and trace_stop FILE."""
+def setup(events: dict[str, str]) -> str:
+    """bash that prepares tracefs for @events (name 'subsystem/event' to filter, '' for
+    none), without starting it, and defines trace_start and trace_stop FILE."""
     lines = ["T=/sys/kernel/tracing",
              "mountpoint -q $T || mount -t tracefs tracefs $T",
-             f"echo {clock} > $T/trace_clock",
-             f"echo {buffer_kb} > $T/buffer_size_kb",
+             "echo mono > $T/trace_clock",
+             "echo 32768 > $T/buffer_size_kb",
              "echo 0 > $T/tracing_on"]
     for name, event_filter in events.items():
         if event_filter:

@@ -26,7 +26,7 @@ LONG = 1e-3             # seconds: a wait that a user may see
 def script(call: str) -> str:
     """The bash of a guest that makes the @call of a function of fault.sh."""
     own = Path(__file__).with_name("fault.sh").read_text()
-    return counters.setup({f"mmap_lock/{START}": FAULTING, f"mmap_lock/{GOT}": FAULTING}, "mono") + own + call + "\n"
+    return counters.setup({f"mmap_lock/{START}": FAULTING, f"mmap_lock/{GOT}": FAULTING}) + own + call + "\n"
 
 
 def said(run: Path, name: str) -> dict:

@@ -36,7 +36,7 @@ for fs in tmpfs ramfs; do
 done
 """
 COUNTED_SYSTEMS = ("ext4", "xfs", "tmpfs", "ramfs")
-COUNTERS = MOUNT + counters.setup(REFERENCES, "mono") + f"""
+COUNTERS = MOUNT + counters.setup(REFERENCES) + f"""
 for fs in {' '.join(COUNTED_SYSTEMS)}; do
 	trace_start
 	{{

@@ -19,7 +19,7 @@ from measure import Measurement, filemap, insns, row
 NATIVE = filemap.native_time(1, 64, 128, 256, 1024, 4096)
 
 # The last size is one that the series leaves alone.
-COUNTERS = filemap.MOUNT + counters.setup(filemap.REFERENCES, "mono") + f"""
+COUNTERS = filemap.MOUNT + counters.setup(filemap.REFERENCES) + f"""
 for fs in {' '.join(filemap.COUNTED_SYSTEMS)}; do
 	trace_start
 	{{

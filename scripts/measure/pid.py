@@ -32,7 +32,7 @@ MANY = 16               # processes that do as many at once
 COUNTED = 3000          # operations that are counted by instructions
 # One process that is created with clone3(), at each level, and beside it a
 # thread and a process with a pidfd; then the former by many at once.
-COUNTERS = counters.setup(LOCK_EVENTS, "mono") + f"""
+COUNTERS = counters.setup(LOCK_EVENTS) + f"""
 set -e
 trace_start
 {BENCH} --op clone3 --levels 0,1,2,3 --count {TRACED} --marker --json

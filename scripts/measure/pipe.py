@@ -48,7 +48,7 @@ STUCK = 1000            # messages that others want to pass beside a stuck write
 STUCK_SIZES = (100, 10000, 65536)
 STUCK_SECONDS = 15      # at most, on a slow machine
 
-COUNTERS = counters.setup({**LOCK_EVENTS, **CALLS, **PAGE_EVENTS}, "mono") + f"""
+COUNTERS = counters.setup({**LOCK_EVENTS, **CALLS, **PAGE_EVENTS}) + f"""
 set -e
 trace_start
 {BENCH} --pair --sizes 64K --pipe-size 1M --count {PAIRS} --marker --json
@@ -75,7 +75,7 @@ trace_stop stream-{size}.trace
 FAULTS = f"""
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
 echo 'p:{SERVED} {SERVED}' > /sys/kernel/tracing/kprobe_events
-""" + counters.setup({**LOCK_EVENTS, **RAW_CALLS, **FAULT_EVENTS}, "mono") + f"""
+""" + counters.setup({**LOCK_EVENTS, **RAW_CALLS, **FAULT_EVENTS}) + f"""
 set -e
 mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
 getconf PAGESIZE > /sys/kernel/debug/fault_around_bytes

@@ -5,7 +5,6 @@ import io
 import subprocess
 import sys
 import tarfile
-from contextlib import redirect_stderr
 from hashlib import sha256
 from pathlib import Path
 from unittest import mock
@@ -233,22 +232,6 @@ class Verify(KernelCase):
             (result,) = litmus.run_tests(self.kdir, [self.good])
         self.assertEqual((result.verdict, result.why), (FAILED, "not done after 0.2 s"))
 
-    def test_given(self):
-        """Tests that are given run with the model of a tree that is given, or
-        of the base; the exit status says whether all passed."""
-        self.assertEqual(self.program("--source", self.kdir, self.good), 0)
-        self.assertEqual(self.program("--source", self.kdir, self.good, self.bad), 1)
-        self.assertIn("not ok - bad.litmus # Sometimes, not Never", self.said.getvalue())
-        self.assertIn("1 passed, 1 failed, 0 skipped", self.said.getvalue())
-        self.imported()
-        self.assertEqual(self.program(self.good), 0)
-
-    def test_given_missing(self):
-        """A path that is not there is refused before anything runs."""
-        with self.fails("none.litmus"):
-            self.program("--source", self.kdir, self.dir / "none.litmus")
-        self.assertFalse(self.log.exists())
-
     def test_series(self):
         """Of a series, the litmus tests that it adds, and only these."""
         put(self.kdir / "tools/memory-model/litmus-tests/base.litmus", "not ours")
@@ -264,11 +247,3 @@ class Verify(KernelCase):
         self.assertIn("litmus: 0 passed, 0 failed, 0 skipped", self.said.getvalue())
         self.assertEqual(len(self.log.read_text().splitlines()), 2)
         self.assertEqual(git("status", "--porcelain", cwd=self.kdir), "")
-
-    def test_help(self):
-        """--help says what it does and takes."""
-        with self.assertRaises(SystemExit) as caught, redirect_stderr(io.StringIO()):
-            self.program("--help")
-        self.assertEqual(caught.exception.code, 0)
-        for word in ("herd7", "--source", "--topic", "tests"):
-            self.assertIn(word, self.said.getvalue())

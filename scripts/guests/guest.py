@@ -88,7 +88,6 @@ def boot(image: Kernel, tests: Path, name: str, script: str, label: str, cpus: i
 def main() -> int:
     parser = arguments(__doc__, topics="some")
     parser.add_argument("--config", default="trace", choices=(*CONFIGS, *GUESTS), help="default: %(default)s")
-    parser.add_argument("--head", help="this revision of the kernel's repository instead of the patches")
     parser.add_argument("--exec", help="run this and leave, with the kselftests in ./kselftest (default: a shell)")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds (default: %(default)s)")
     args = parser.parse_args()
@@ -98,8 +97,7 @@ def main() -> int:
     need("source", "build", "guest", "tests", *(["ports"] if arch(args.config) == ARM64 else []))
     repo = repository(args.base, args.kdir)
     label = "+".join(topic.name for topic in topics)
-    image, tests = build_guest(repo, args.base, args.head or apply(repo, args.base, topics), args.config,
-                           topics, label)
+    image, tests = build_guest(repo, args.base, apply(repo, args.base, topics), args.config, topics, label)
     if args.exec is None:
         return qemu.shell(image, tests)
     ran = boot(image, tests, f"exec-{args.config}", args.exec, f"{label} {args.config}", timeout=args.timeout)

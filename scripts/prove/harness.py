@@ -77,9 +77,9 @@ def once(where: Path, program: str, words: list[str], fast: bool) -> str:
     return f"status {done.returncode}: {said[0]}" if done.returncode else ""
 
 
-def run_harness(topic: Topic, base: Base, repo: Path, knockout: bool = True) -> Iterator[Result]:
-    """The results of @topic for @base: of its code as it is, and if @knockout, of
-    each case.  Raises Failure as the functions above do."""
+def run_harness(topic: Topic, base: Base, repo: Path) -> Iterator[Result]:
+    """The results of @topic for @base: of its code as it is, and of each case.  Raises
+    Failure as the functions above do."""
     table = described(topic, base)
     name = f"{topic.name}: {table['program']} in user space"
     if not shutil.which("make") or subprocess.run(["gcc", "-E", "-include", "urcu.h", "-x", "c", "/dev/null"],
@@ -93,7 +93,7 @@ def run_harness(topic: Topic, base: Base, repo: Path, knockout: bool = True) -> 
         for fast in (False, True):
             wrong = once(where, table["program"], table["words"], fast)
             yield Result(name + (", optimised" if fast else ""), FAILED if wrong else PASSED, wrong)
-        for case in table["case"] if knockout else ():
+        for case in table["case"]:
             path.write_text(left_out(source, case))
             wrong = next(filter(None, (once(where, table["program"], table["words"], True) for _ in range(RUNS))), "")
             yield Result(case["name"], PASSED if wrong else FAILED,
@@ -104,11 +104,10 @@ def main() -> int:
     """Run the tests of a topic and end with 'N passed, N failed, N skipped'; a case
     passes where the tests fail as they should."""
     parser = arguments(__doc__, topics="one")
-    parser.add_argument("--no-knockout", action="store_true", help="only the code as it is")
     args = parser.parse_args()
     topic = need_series(args.topic, args.base)
     need("source", "tests")
-    results = shown(run_harness(topic, args.base, repository(args.base, args.kdir), not args.no_knockout))
+    results = shown(run_harness(topic, args.base, repository(args.base, args.kdir)))
     print(count(results))
     return any(result.verdict == FAILED for result in results)
 

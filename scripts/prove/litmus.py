@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Run litmus tests with herd7 and the kernel's memory model: tests that the
-series add, tests below regress/ (which are about the series for the reference base), or
-the given ones.
+"""Run litmus tests with herd7 and the kernel's memory model: tests that the series add,
+and tests below regress/, which are about the series for the reference base.
 
 Each test says in a comment what the model should find ('Result: Never',
 'Sometimes' or 'Always', the convention of tools/memory-model), and fails
 where it finds something else.  Without a herd7 all are skipped.
 """
 
-import os
 import platform
 import re
 import shutil
@@ -181,24 +179,10 @@ def run_litmus(topic: Topic, base: Base, repo: Path) -> list[Result]:
 
 def main() -> int:
     parser = arguments(__doc__, topics="some")
-    parser.add_argument("--source", type=Path, help="a kernel tree whose memory model the given tests are run with "
-                        "(default: the base's)")
-    parser.add_argument("tests", nargs="*", type=Path, help="litmus tests to run instead of the series' own")
     args = parser.parse_args()
-    base = args.base
-    for test in args.tests:
-        if not os.access(test, os.R_OK):
-            raise Failure(f"cannot read {test}: give the path of a litmus test")
-    if args.tests and args.source:
-        results = run_tests(args.source.resolve(), args.tests)
-    elif args.tests:
-        repo = fetch.repository(base, args.kdir)
-        with lock(f"{repo.name}-apply"):
-            results = run_tests(worktree(repo, "apply", base.tag), args.tests)
-    else:
-        repo = fetch.repository(base, args.kdir)
-        chosen = chosen_topics(args.topic, base)
-        results = [result for topic in chosen for result in run_litmus(topic, base, repo)]
+    repo = fetch.repository(args.base, args.kdir)
+    results = [result for topic in chosen_topics(args.topic, args.base)
+               for result in run_litmus(topic, args.base, repo)]
     show(results)
     say(f"litmus: {count(results)}")
     return any(result.verdict == FAILED for result in results)

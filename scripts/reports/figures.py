@@ -292,10 +292,9 @@ def without_markers(text: str) -> str:
     return MARKER.sub("", text)
 
 
-def load(base: Base, repo: Path, only: Topic | None = None) -> dict[str, tuple[Topic, Figures]]:
-    """Each topic that has a series for @base, or @only, and what the runs say of it."""
-    return {topic.name: (topic, topic_figures(base, repo, topic)) for topic in measurable(with_series(base))
-            if only is None or topic.name == only.name}
+def load(base: Base, repo: Path) -> dict[str, tuple[Topic, Figures]]:
+    """Each topic that has a series for @base, and what the runs say of it."""
+    return {topic.name: (topic, topic_figures(base, repo, topic)) for topic in measurable(with_series(base))}
 
 
 def texts(base: Base) -> Iterator[tuple[Path, str]]:

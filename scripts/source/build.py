@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Build kernels and kselftests, incrementally, and keep what came out.
 
@@ -16,13 +15,10 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from core.command import arguments, run
-from core.install import need
 from core.locks import cache, data_home, lock
-from core.model import CONFIGS, GUESTS, KCONFIG, ROOT, Base, find_topic, need_series
+from core.model import CONFIGS, GUESTS, KCONFIG, ROOT, Base
 from core.process import Failure, logged, output, say, sha256
-from source.fetch import repository
-from source.tree import apply, commit_of, tree_of, worktree
+from source.tree import commit_of, tree_of, worktree
 
 # What it takes to name the source line of each call in a report, where the
 # configuration has no debug info of its own.
@@ -383,19 +379,3 @@ def host_programs(names: list[str]) -> Path:
         logged("building programs", ["make", "-s", "-C", REGRESS, "TREE=/", "HEADERS=/usr/include", f"OUT={out}",
                                      *wanted], log)
     return out
-
-
-def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--topic", type=find_topic, help="apply this series (default: none, the baseline)")
-    parser.add_argument("--config", default="bench", choices=(*CONFIGS, *GUESTS), help="default: %(default)s")
-    args = parser.parse_args()
-    topic = need_series(args.topic, args.base) if args.topic else None
-    need("source", "build", *(["ports"] if arch(args.config) == ARM64 else []))
-    repo = repository(args.base, args.kdir)
-    revision, label = (apply(repo, args.base, [topic]), topic.name) if topic else (args.base.tag, "baseline")
-    say(f"build: {kernel(repo, args.base, revision, args.config, label).path}")
-
-
-if __name__ == "__main__":
-    run(main)

@@ -8,7 +8,7 @@ from unittest import mock
 from support import Case, put
 
 # isort: split
-from measure import Measurement, bench, fault, filemap, native, pageguard, pid, pipe, row, unixbench
+from measure import Measurement, bench, fault, filemap, native, pageguard, pid, pipe, row, size_name, unixbench
 
 SIDES = {"write": "mm_page_alloc", "read": "mm_page_free"}
 FAULT = "page_fault_kernel: address=0x7f00deadb000 ip=copy_page_from_iter error_code=0x0"
@@ -72,7 +72,7 @@ class Rows(Case):
             ("frees_under_mutex", "64KiB read memcg"): 0.0, ("frees_under_mutex", "5w10r pressure"): 1.0,
             ("allocs", "64KiB to splice()"): 2.5, ("frees", "64KiB to splice()"): 0.0,
             ("allocs_under_mutex", "1MiB write"): 256.0, ("frees_under_mutex", "1MiB read"): 240.0,
-            **{(metric, f"{pipe.SIZES[size]} 1w1r"): value for size in pipe.STREAMED
+            **{(metric, f"{size_name(size)} 1w1r"): value for size in pipe.STREAMED
                for metric, value in (("allocs_under_mutex", 1.0), ("allocs", 2.5), ("mutex_holds", 1.5))}})
         self.assertEqual({one["evidence"] for one in pipe.counter_rows(self.dir)}, {"counter"})
 

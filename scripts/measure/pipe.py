@@ -11,16 +11,13 @@ from core.process import Failure
 from measure import counters
 from measure import jobserver
 
-from measure import Measurement, insns, json_lines, lines, native, row
+from measure import Measurement, insns, json_lines, lines, native, row, size_name
 from measure.lines import Symbols
 
 LOCK = "&pipe->mutex"
 # What takes it in a system call: functions of these names, and in a read, which
 # of them.
 TAKERS, READER = "anon_pipe_", "anon_pipe_read"
-# What conditions call the sizes of messages.
-SIZES = {1: "1B", 64: "64B", 100: "100B", 1024: "1KiB", 3000: "3000B", 4096: "4KiB", 8192: "8KiB", 10000: "10000B",
-         16384: "16KiB", 65536: "64KiB", 1048576: "1MiB"}
 BENCH = "kselftest/regress/pipe/pipe_load"
 # Other tasks use pipes too: only the benchmark's events are recorded.
 MINE = 'comm == "pipe_load"'
@@ -105,7 +102,7 @@ def instruction_rows(run: Path) -> list[dict]:
     symbols = Symbols(run / "symbols")
     rows = []
     for _, result, window in insns.windows(run, "pair.json"):
-        size = SIZES[result["size"]]
+        size = size_name(result["size"])
         more = ((f", {result['residue']}B in the pipe" if result["residue"] else "")
                 + (" memcg" if result["memcg"] else ""))
         rows.append(insns.sampled("insn_per_pair", "instructions", size + more, window["ops"]))
@@ -169,7 +166,7 @@ def counter_rows(run: Path) -> list[dict]:
     for size in STREAMED:
         path = run / f"stream-{size}.trace"
         [(_, part)] = counters.marked(path)
-        condition = SIZES[size] + " 1w1r"
+        condition = size_name(size) + " 1w1r"
         writes = calls_in(path, part, "write")
         rows.append(row("allocs_under_mutex", "pages per write", condition, "counter",
                         per_call(path, part, "write", "mm_page_alloc")))
@@ -197,7 +194,7 @@ def fault_rows(run: Path) -> list[dict]:
         for mark, part in counters.marked(path):
             if not any(one.name == SERVED for one in part):
                 raise Failure(f"the trace {path} has no page faults: look at the guest's output beside it")
-            size = SIZES[marked_size(mark)]
+            size = size_name(marked_size(mark))
             for call in ("write", "read"):
                 served = per_call(path, part, call, SERVED)
                 rows.append(row("faults_under_mutex", f"page faults per {call}", f"{size} {call}{more}", "counter",
@@ -211,7 +208,7 @@ def fault_rows(run: Path) -> list[dict]:
 
 def stuck_rows(run: Path) -> list[dict]:
     """What others got through the pipe while a writer was stuck."""
-    return [row("beside_stuck_writer", f"of {result['count']} messages", SIZES[result["size"]], "counter",
+    return [row("beside_stuck_writer", f"of {result['count']} messages", size_name(result["size"]), "counter",
                 result["beside"])
             for result in json_lines(run / "stuck.json")]
 
@@ -265,8 +262,8 @@ TIMED_SIZES = (1, 64, 4096, 65536, 1048576)
 PLACES = {"": "pipe", ", bound to CPUs": "pipe-bound", ", bound, both on each CPU": "pipe-mixed"}
 
 NATIVE = native.measurement(
-    {f"{SIZES[size]}, write then read": f"pair {size}" for size in TIMED_SIZES if size < 1 << 20}
-    | {f"{SIZES[size]}, {writers} writer{'s'[:writers - 1]}, {readers} reader{'s'[:readers - 1]}{place}":
+    {f"{size_name(size)}, write then read": f"pair {size}" for size in TIMED_SIZES if size < 1 << 20}
+    | {f"{size_name(size)}, {writers} writer{'s'[:writers - 1]}, {readers} reader{'s'[:readers - 1]}{place}":
        f"{what} {size} {writers} {readers}"
        for place, what in PLACES.items() for writers, readers in GROUPS for size in TIMED_SIZES}
     | POLLS,

@@ -31,12 +31,6 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 SKELETON = "*** SUBJECT HERE ***", "*** BLURB HERE ***"
 
 
-def subject_of(patch: Path) -> str:
-    """The subject of @patch without what is in brackets; '' where it has none."""
-    found = re.search(r"^Subject: \[[^]]*\] (.*(?:\n .*)*)", patch.read_text().partition("\n\n")[0], re.M)
-    return " ".join(found[1].split()) if found else ""
-
-
 def blurb(cover: Path) -> tuple[str, str]:
     """Subject and text of a committed cover letter, or git's placeholders."""
     if not cover.exists():
@@ -44,7 +38,7 @@ def blurb(cover: Path) -> tuple[str, str]:
     body = cover.read_text().partition("\n\n")[2]
     # The shortlog begins with 'name (count):'.
     text = re.split(r"^\S.* \(\d+\):\n", body, maxsplit=1, flags=re.M)[0]
-    return subject_of(cover) or SKELETON[0], text.strip("\n")
+    return ports.subject(cover) or SKELETON[0], text.strip("\n")
 
 
 def render(tree: Path, start: str, head: str, cover: Path | None) -> dict[str, str]:

@@ -24,10 +24,11 @@ from core.process import GIT_IDENTITY, GIT_PLAIN, Failure, output, say
 from reports import measured
 from reports.figures import NONE, without_markers
 from send import cover
-from send.export import blurb, subject_of
+from send.export import blurb
 from send.kernelscripts import IGNORED
 from source.base_check import verify
 from source.fetch import repository
+from source.ports import subject
 from source.tree import am, apply, below, worktree
 
 # What b4 finds its branch by, which is not kept.
@@ -197,7 +198,7 @@ def letters(args: argparse.Namespace) -> list[tuple[str, str, list[Path]]]:
     committed, and patches: a series, or each fix alone, without a letter."""
     patches = args.topic.patches(args.base)
     if args.topic.fixes:
-        return [(subject_of(patch), "", [patch]) for patch in patches]
+        return [(subject(patch), "", [patch]) for patch in patches]
     return [(*blurb(args.topic.cover(args.base)), patches)]
 
 
@@ -213,7 +214,7 @@ def wrong_letter(args: argparse.Namespace, text: str) -> list[str]:
 def foot(args: argparse.Namespace, commit: str) -> str:
     """What the first mail ends with: what the patches apply to.  @commit: the id of
     the base in the sender's clone, or ''."""
-    needed = [subject_of(patch) for one in args.topic.below(args.base) for patch in one.patches(args.base)]
+    needed = [subject(patch) for one in args.topic.below(args.base) for patch in one.patches(args.base)]
     return ((f"base-commit: {commit}\n" if commit else f"Based on {args.base.tag}.\n")
             + "".join(f"  and: {subject}\n" for subject in needed))
 

@@ -23,13 +23,13 @@ from source.fetch import repository
 from source.tree import apply, below
 
 NAME = "ported"
-SUBJECT = re.compile(r"^Subject: \[PATCH[^]]*\] (.*(?:\n .*)*)", re.M)
+SUBJECT = re.compile(r"^Subject: \[[^]]*\] (.*(?:\n .*)*)", re.M)
 
 
 def subject(patch: Path) -> str:
-    """The subject of @patch, on one line."""
-    found = SUBJECT.search(patch.read_text())
-    return " ".join(found[1].split()) if found else patch.name
+    """The subject of @patch without what is in brackets; '' where it has none."""
+    found = SUBJECT.search(patch.read_text().partition("\n\n")[0])
+    return " ".join(found[1].split()) if found else ""
 
 
 def patch_id(patch: Path) -> str:
@@ -41,7 +41,7 @@ def patch_id(patch: Path) -> str:
 
 def changes(topic: Topic, base: Base) -> dict[str, str]:
     """The patches of @topic for @base: subject to patch-id."""
-    return {subject(patch): patch_id(patch) for patch in topic.patches(base)}
+    return {subject(patch) or patch.name: patch_id(patch) for patch in topic.patches(base)}
 
 
 def record(topic: Topic) -> str:

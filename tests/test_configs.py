@@ -2,9 +2,7 @@
 """Builds in other configurations: what make is asked, and judging what came
 out.  No kernel, no compiler: make is a shell script."""
 
-import io
 import sys
-from contextlib import redirect_stderr
 from unittest import mock
 
 from support import Case, KernelCase, git, put
@@ -356,14 +354,6 @@ class Compare(KernelCase):
         # Both touch the same lines, so one does not apply on the other.
         self.assertEqual(self.program(), 1)
         self.assertIn("not ok - alpha+beta: git am # ", self.said.getvalue())
-
-    def test_help(self):
-        """--help says what it does and takes."""
-        with self.assertRaises(SystemExit) as caught, redirect_stderr(io.StringIO()):
-            self.program("--help")
-        self.assertEqual(caught.exception.code, 0)
-        for word in ("--config", "--topic", "W=1"):
-            self.assertIn(word, self.said.getvalue())
 
     def test_below(self):
         """A configuration builds only what is below its directories; what is below

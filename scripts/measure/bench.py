@@ -193,7 +193,7 @@ def environment(base: Base, accel: str, kernels: list[dict]) -> dict:
             "host kernel": platform.release(), "host CPU": machine.machine()["CPU model"],
             "host CPUs": os.cpu_count(), "compiler": compiler(),
             "qemu": version(),
-            "guest mitigations": "as configured: on in bench, off in trace",
+            "guest mitigations": "as configured: on in bench and virtual, off in others",
             "command line": " ".join(["scripts", Path(sys.argv[0]).stem, *sys.argv[1:]]),
             "kernels": kernels}
 

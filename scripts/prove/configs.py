@@ -6,8 +6,8 @@
 Each configuration builds the touched objects on the base and with the whole series.
 The series must add no warning with W=1, and the functions that the topic names
 as `frames` may not need more stack than on the base (but for one more register
-on the ports), or than FRAME_WARN allows by default.  An object that a configuration's
-configuration does not build is left out of it.  No kernel is linked, nothing
+on the ports), or than FRAME_WARN allows by default.  An object that a configuration
+does not build is left out of it.  No kernel is linked, nothing
 boots.
 """
 

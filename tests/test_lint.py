@@ -63,7 +63,6 @@ class Committed(KernelCase):
         put(self.one.patches(self.base)[0].with_name("0003-more.patch"), "")
         self.assertIn("make export TOPIC=alpha BASE=v0", self.found(self.base)["alpha: patches are as exported"][1])
 
-
     def test_needs(self):
         """What a topic needs is applied before the lock is taken that this takes, too."""
         held = []

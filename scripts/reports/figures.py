@@ -25,7 +25,7 @@ from core.process import Failure
 from reports import stats
 from reports.stats import WORSE, interval, number, times
 
-from reports.runs import AGAIN, Figures, change, change_error, read_json, row_verdict, topic_figures
+from reports.runs import AGAIN, Figures, change, change_error, read_json, row_verdict, topic_figures, twice_error
 from source.tree import variants
 
 # The markers, in Markdown and letters, and in reStructuredText.
@@ -63,7 +63,7 @@ def mean(row: dict, side: str) -> str:
     if side not in row["values"]:
         return ""
     spread = row.get("spreads", {}).get(side)
-    error = 2 * spread["deviation"] / spread["number"] ** 0.5 if spread else 0
+    error = twice_error(spread) if spread else 0
     return number(row["values"][side]) + (f" ± {number(error)}" if error >= row["values"][side] / 1000 > 0 else "")
 
 

@@ -108,12 +108,17 @@ def difference_error(row: dict) -> float:
     return max(error, 2 * abs(row["again"] - row["values"]["baseline"])) if "again" in row else error
 
 
+def twice_error(spread: dict) -> float:
+    """Twice the standard error of a mean that has @spread."""
+    return 2 * spread["deviation"] / spread["number"] ** 0.5
+
+
 def change_error(row: dict) -> float:
     """How far change() of @row may be off by chance, as a part of the baseline: of means
     that have a spread, twice the standard error of their quotient; where the base was
     counted again, at least what that differs, twice."""
     values, spreads = row["values"], row.get("spreads", {})
-    parts = [2 * one["deviation"] / one["number"] ** 0.5 / values[side] for side in ("baseline", "patched")
+    parts = [twice_error(one) / values[side] for side in ("baseline", "patched")
              if (one := spreads.get(side)) and values[side]]
     again = 2 * abs(row["again"] / values["baseline"] - 1) if "again" in row else 0
     return values["patched"] / values["baseline"] * max(sum(part ** 2 for part in parts) ** 0.5, again)

@@ -342,8 +342,8 @@ static noinline size_t anon_pipe_copy_unlocked(struct pipe_inode_info *pipe, uns
 
 		for (end = bufs; more && end < bufs + ARRAY_SIZE(bufs); end++) {
 			*end = *pipe_buf(pipe, tail++);
-			/* The caller has confirmed the first one. */
-			if (((done || end > bufs) && end->ops->confirm) || !pipe_buf_get(pipe, end))
+			/* An error is for the next copy, when it is its turn. */
+			if (pipe_buf_confirm(pipe, end) || !pipe_buf_get(pipe, end))
 				break;
 			end->len = min(end->len, left);
 			left -= end->len;
@@ -770,14 +770,26 @@ static void anon_pipe_prepare(struct pipe_inode_info *pipe, struct anon_pipe_pre
 	}
 }
 
-/* Take back what is not in the pipe, and what came after it. */
-static void anon_pipe_unprepare(struct anon_pipe_prep *prep, struct iov_iter *from)
+/*
+ * Take back what is not in the pipe, and what came after it. Of more than @keep pages,
+ * which are full then, keep that many.
+ */
+static void anon_pipe_unprepare(struct anon_pipe_prep *prep, struct iov_iter *from,
+				unsigned int keep)
 {
-	unsigned int len;
+	struct page *page = prep->first, *next;
 
-	iov_iter_revert(from, prep->bytes);
-	while (prep->nr)
-		anon_pipe_push_page(&prep->empty, anon_pipe_next_page(prep, &len));
+	iov_iter_revert(from, prep->bytes - keep * PAGE_SIZE);
+	for (unsigned int i = 0; i < prep->nr; i++, page = next) {
+		next = (struct page *)page_private(page);
+		if (i < keep)
+			prep->last = page;
+		else
+			anon_pipe_push_page(&prep->empty, page);
+	}
+	prep->bytes = keep * PAGE_SIZE;
+	prep->nr = keep;
+	prep->odd = 0;
 	prep->error = 0;
 }
 
@@ -830,14 +842,15 @@ static struct pipe_buffer *anon_pipe_merge_buf(struct pipe_inode_info *pipe, siz
 }
 
 /*
- * Put in a write of less than a page. Returns its length, 0 if there is no room, or
+ * Put in a write of less than a page, merged with the last buffer where it fits
+ * there, if @merge: not once it has waited for room. Returns its length, 0 if there is no room, or
  * -EAGAIN if that needs a page fault, or a page that has yet to be allocated.
  */
 static int anon_pipe_put_short(struct pipe_inode_info *pipe, struct iov_iter *from,
-			       struct page **empty, bool packet)
+			       struct page **empty, bool packet, bool merge)
 {
 	size_t len = iov_iter_count(from);
-	struct pipe_buffer *buf = anon_pipe_merge_buf(pipe, len);
+	struct pipe_buffer *buf = merge ? anon_pipe_merge_buf(pipe, len) : NULL;
 	struct page *page;
 
 	if (buf) {
@@ -874,7 +887,8 @@ static int anon_pipe_put(struct pipe_inode_info *pipe, struct anon_pipe_prep *pr
 	int ret;
 
 	if (prep->small && !prep->nr && !prep->error) {
-		ret = anon_pipe_put_short(pipe, from, &prep->empty, is_packetized(prep->filp));
+		ret = anon_pipe_put_short(pipe, from, &prep->empty, is_packetized(prep->filp),
+					  prep->merge);
 		if (ret < 0)
 			return 1;
 		prep->done = ret;
@@ -885,7 +899,7 @@ static int anon_pipe_put(struct pipe_inode_info *pipe, struct anon_pipe_prep *pr
 	fits = prep->nr + DIV_ROUND_UP(iov_iter_count(from), PAGE_SIZE) <= room;
 	/* If the guess was wrong, copy again, unless it only takes one more buffer. */
 	if (!prep->small && (buf ? !prep->odd && !fits : prep->odd && prep->nr)) {
-		anon_pipe_unprepare(prep, from);
+		anon_pipe_unprepare(prep, from, 0);
 		prep->odd = buf ? prep->merge : 0;
 		if (!buf)
 			prep->merge = 0;
@@ -922,24 +936,30 @@ static inline bool pipe_writable(const struct pipe_inode_info *pipe)
 }
 
 /*
- * Wait for room, and leave it to readers meanwhile to put in what is prepared. For
- * that time it counts as the user's, who may not have too much, and there are no
- * more pages of it than a pipe has by default.
+ * Wait for room, and leave it to readers meanwhile to put in what is prepared: as many
+ * pages as a pipe has by default, at most. They count as those of a pipe of this user,
+ * and are given back if these are too many.
  */
 static void anon_pipe_wait(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
 			   struct iov_iter *from)
 {
-	unsigned long nr = atomic_long_read(&pipe->user->pipe_bufs) + prep->nr;
+	struct user_struct *user = current_user();
+	unsigned long nr, bufs;
 
-	/* It asks for nothing, so this is not to be audited. */
-	if ((too_many_pipe_buffers_soft(nr) || too_many_pipe_buffers_hard(nr)) &&
-	    !has_capability_noaudit(current, CAP_SYS_RESOURCE) &&
-	    !has_capability_noaudit(current, CAP_SYS_ADMIN))
-		prep->lean = true;
-	if (prep->nr && (prep->lean || prep->nr > PIPE_DEF_BUFFERS))
-		anon_pipe_unprepare(prep, from);
+	if (prep->nr > PIPE_DEF_BUFFERS)
+		anon_pipe_unprepare(prep, from, PIPE_DEF_BUFFERS);
 	nr = prep->nr;
-	account_pipe_buffers(pipe->user, 0, nr);
+	bufs = account_pipe_buffers(user, 0, nr);
+	/* It asks for nothing, so this is not to be audited. */
+	if ((too_many_pipe_buffers_soft(bufs) || too_many_pipe_buffers_hard(bufs)) &&
+	    !has_capability_noaudit(current, CAP_SYS_RESOURCE) &&
+	    !has_capability_noaudit(current, CAP_SYS_ADMIN)) {
+		account_pipe_buffers(user, nr, 0);
+		nr = 0;
+		prep->lean = true;
+		if (prep->nr)
+			anon_pipe_unprepare(prep, from, 0);
+	}
 	list_add_tail(&prep->blocked, &pipe->blocked);
 	anon_pipe_cache_pages(pipe, &prep->empty);
 	mutex_unlock(&pipe->mutex);
@@ -949,7 +969,7 @@ static void anon_pipe_wait(struct pipe_inode_info *pipe, struct anon_pipe_prep *
 					   list_empty_careful(&prep->blocked));
 	mutex_lock(&pipe->mutex);
 	list_del_init(&prep->blocked);
-	account_pipe_buffers(pipe->user, nr, 0);
+	account_pipe_buffers(user, nr, 0);
 }
 
 /* After a write, without pipe->mutex. */
@@ -1051,6 +1071,7 @@ static noinline ssize_t anon_pipe_write_slow(struct kiocb *iocb, struct iov_iter
 		if (!ret) {
 			if (pipe_is_full(pipe) && pipe->readers)
 				anon_pipe_wait(pipe, &prep, from);
+			prep.merge = 0;
 			wake_next_writer = true;
 		}
 		was_empty = false;
@@ -1058,7 +1079,7 @@ static noinline ssize_t anon_pipe_write_slow(struct kiocb *iocb, struct iov_iter
 	if (pipe_is_full(pipe))
 		wake_next_writer = false;
 	if (unlikely(prep.nr))
-		anon_pipe_unprepare(&prep, from);
+		anon_pipe_unprepare(&prep, from, 0);
 	anon_pipe_cache_pages(pipe, &prep.empty);
 	mutex_unlock(&pipe->mutex);
 
@@ -1103,7 +1124,7 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 	mutex_lock(&pipe->mutex);
 	was_empty = pipe_is_empty(pipe);
 	if (pipe->readers)
-		ret = anon_pipe_put_short(pipe, from, &empty, is_packetized(filp));
+		ret = anon_pipe_put_short(pipe, from, &empty, is_packetized(filp), true);
 	if (unlikely(ret <= 0)) {
 		if (ret)
 			mutex_unlock(&pipe->mutex);
@@ -1607,11 +1628,19 @@ void pipe_wait_readable(struct pipe_inode_info *pipe)
 	pipe_lock(pipe);
 }
 
+/* Before each sleep, and when it is on the queue: reads that come are to leave room. */
+static bool pipe_writable_or_wanted(struct pipe_inode_info *pipe)
+{
+	if (pipe_writable(pipe))
+		return true;
+	pipe_want_room(pipe);
+	return false;
+}
+
 void pipe_wait_writable(struct pipe_inode_info *pipe)
 {
-	pipe_want_room(pipe);
 	pipe_unlock(pipe);
-	wait_event_interruptible(pipe->wr_wait, pipe_writable(pipe));
+	wait_event_interruptible(pipe->wr_wait, pipe_writable_or_wanted(pipe));
 	pipe_lock(pipe);
 }
 

@@ -1773,6 +1773,8 @@ retry:
 				break;
 
 			if (flags & SPLICE_F_NONBLOCK) {
+				if (!pipe_empty(i_head, i_tail))
+					pipe_want_room(opipe);
 				ret = -EAGAIN;
 				break;
 			}

@@ -210,6 +210,33 @@ TEST_F_TIMEOUT(memory, soft_limit, TIMEOUT)
 	set_user(_metadata, 0);
 }
 
+/* It counts as the writer's, not as that of the user that made the pipe. */
+TEST_F_TIMEOUT(memory, other_user, TIMEOUT)
+{
+	const int nr = 4, limit = (nr + 1) * SLOTS;
+	struct io w[nr];
+	int p[nr][2], i;
+
+	remember_soft(_metadata, self->soft);
+	ASSERT_EQ(SLOTS, slots_of_new(_metadata, limit));
+	for (i = 0; i < nr; i++) {
+		make_pipe(_metadata, p[i], SLOTS);
+		ASSERT_EQ(SLOTS * psz, put(p[i][1], SLOTS * psz, 1, 0));
+	}
+	set_user(_metadata, 0);
+	for (i = 0; i < nr; i++) {
+		w[i] = writer(p[i][1], SLOTS * psz, 2, 0);
+		io_start_blocked(_metadata, &w[i]);
+	}
+	EXPECT_EQ(SLOTS, slots_of_new(_metadata, limit));
+	for (i = 0; i < nr; i++) {
+		drain(_metadata, p[i][0], SLOTS * psz, 1, 0);
+		drain(_metadata, p[i][0], SLOTS * psz, 2, 0);
+		ASSERT_EQ(SLOTS * psz, io_join(&w[i]));
+	}
+	set_user(_metadata, 0);
+}
+
 /* A writer that has given its pages back writes what is before a bad address. */
 TEST_F_TIMEOUT(memory, soft_limit_error, TIMEOUT)
 {

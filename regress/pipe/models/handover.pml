@@ -27,7 +27,8 @@
 #define WAKE_AT_CLOSE	12	/* the last close wakes all */
 #define ROOM_WANTED	13	/* a read leaves the room once it was asked for: */
 #define POLL_ASKS	14	/* by a poller, */
-#define WRITE_ASKS	15	/* and by an O_NONBLOCK write */
+#define WRITE_ASKS	15	/* and by an O_NONBLOCK write, */
+#define ASKS_AGAIN	16	/* before each sleep: splice() waits as a poller does */
 
 #define WITH(step) (WITHOUT != step)
 #define TASKS (NW + NR)
@@ -279,7 +280,7 @@ inline anon_pipe_put(w) {
 }
 
 proctype anon_pipe_write(byte w; byte todo; bool small) {
-	bool was_empty, wake_next_writer, more, stop, interrupted;
+	bool was_empty, wake_next_writer, more, stop, interrupted, asked;
 	byte room;
 
 	if
@@ -353,11 +354,14 @@ out:	atomic {
 	:: else
 	fi;
 	if :: EDGE -> goto sleep :: else -> polling = true fi;
-poll:	asleep[w] = true;			/* pipe_poll() */
+poll:	asleep[w] = true;			/* pipe_poll(), pipe_writable_or_wanted() */
 	if
 	:: WRITABLE -> atomic { wants = false; polling = EDGE; asleep[w] = EDGE; goto next }
 	:: else ->
-		d_step { room_wanted = (WITH(POLL_ASKS) -> 1 : room_wanted); wants = true }
+		d_step {
+			room_wanted = (WITH(POLL_ASKS) && (WITH(ASKS_AGAIN) || !asked) -> 1 : room_wanted);
+			wants = true; asked = true
+		}
 	fi;
 sleep:	!asleep[w];
 	goto poll;

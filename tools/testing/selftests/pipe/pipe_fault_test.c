@@ -152,6 +152,40 @@ TEST_F_TIMEOUT(stuck, reader_first, TIMEOUT)
 	expect_works(_metadata, self->p);
 }
 
+/*
+ * A read of pages of a file copies each of them once to missing memory, until it
+ * has all of that, and then maybe all again.
+ */
+TEST_F_TIMEOUT(stuck, file_pages, TIMEOUT)
+{
+	int fd = memfd_create("file", MFD_CLOEXEC);
+	ssize_t len = variant->pages * psz, i, j, again = 0;
+	unsigned char *map = self->l.map;
+	loff_t pos = 0;
+
+	if (!variant->pages || variant->len || variant->missing)
+		SKIP(return, "not of whole pages, all of which are missing");
+	ASSERT_EQ(len, put(fd, len, 3, 0));
+	ASSERT_EQ(len, splice(fd, &pos, self->p[1], NULL, len, 0));
+	self->io.fd = self->p[0];
+	self->io.is_read = true;
+	io_start(_metadata, &self->io);
+	for (i = 0; i < variant->pages; i++) {
+		ASSERT_TRUE(WAIT_FOR(lazy_fault(&self->l) == i));
+		for (j = 0; j + 1 < i; j++)
+			again += map[j * psz] == pattern(3, j * psz);
+		if (i)
+			map[j * psz] = ~pattern(3, j * psz);
+		lazy_provide(&self->l, i, i + 1);
+	}
+	ASSERT_EQ(len, io_join(&self->io));
+	EXPECT_EQ(0, again);
+	for (j = 0; j < variant->pages; j++)
+		map[j * psz] = pattern(3, j * psz);
+	ASSERT_TRUE(matches(map, len, 3, 0));
+	expect_works(_metadata, self->p);
+}
+
 static void *do_close(void *arg)
 {
 	struct io *io = arg;

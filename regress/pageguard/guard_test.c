@@ -24,6 +24,7 @@
 #define MOST	8	/* segments that are read to under a guard */
 #define READS	100
 #define KNOBS	"/sys/kernel/debug/pageguard_knockout"
+#define WORD	((unsigned long)0x4141414141414141)
 
 static bool write_file(const char *dir, const char *name, const char *value)
 {
@@ -356,7 +357,6 @@ FIXTURE_TEARDOWN(removed) { }
 /* A page that several CPUs read when it is removed is freed after the last of them. */
 TEST_F_TIMEOUT(removed, shared, 120)
 {
-	const unsigned long data = (unsigned long)0x4141414141414141;
 	pthread_t threads[3];
 	time_t end = time(NULL) + (knob("served") < 0 ? 2 : 90);
 	static char pages[31 * 4096];	/* a batch, so that each truncation looks at the guards */
@@ -370,14 +370,14 @@ TEST_F_TIMEOUT(removed, shared, 120)
 	ASSERT_GE(shared_fd, 0);
 	for (i = 0; i < nr; i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL, read_page, NULL));
-	for (i = 0; time(NULL) < end && !(__atomic_load_n(&seen, __ATOMIC_RELAXED) & ~data); i++) {
+	for (i = 0; time(NULL) < end && !(__atomic_load_n(&seen, __ATOMIC_RELAXED) & ~WORD); i++) {
 		ASSERT_EQ((ssize_t)sizeof(pages), pwrite(shared_fd, pages, sizeof(pages), 0));
 		ASSERT_EQ(0, ftruncate(shared_fd, 0));
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	while (nr--)
 		ASSERT_EQ(0, pthread_join(threads[nr], NULL));
-	EXPECT_EQ(data, seen) {
+	EXPECT_EQ(WORD, seen) {
 		TH_LOG("after %d truncations", i);
 	}
 }
@@ -440,7 +440,7 @@ TEST(left)
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	/* It was left there at all. */
 	EXPECT_LT(kept, knob("kept"));
-	EXPECT_EQ(0x4141414141414141UL, seen);
+	EXPECT_EQ(WORD, seen);
 }
 
 FIXTURE(ext4)

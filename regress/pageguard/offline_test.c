@@ -22,7 +22,7 @@
 #define DELAY		"/sys/kernel/debug/pageguard_knockout/delay"
 /* To take a block offline takes a second or two where the kernel is emulated. */
 #define PATIENCE	60
-#define WORD		0x4141414141414141UL
+#define WORD		((unsigned long)0x4141414141414141)
 
 #define MOST		4096	/* blocks */
 #define TRIES		128

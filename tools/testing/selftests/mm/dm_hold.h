@@ -59,7 +59,7 @@ static bool put(const char *file, const char *text)
 }
 
 /* KiB in use of SWAP, or -1 */
-static long swap_used(void)
+static inline long swap_used(void)
 {
 	FILE *swaps = fopen("/proc/swaps", "r");
 	char line[256], name[128];

@@ -113,6 +113,17 @@ class Blocks(Case):
             self.assertNotIn("a mutex", self.fill("<!-- figures: table -->\n<!-- end of figures -->\n"))
         self.assertIn("pipe: bound tasks: 0.80 times [0.70, 0.90]", self.fill(".. figures: costs\n.. end of figures\n"))
 
+    def test_readme_gain(self):
+        """README's gain is a row in which the base is like itself, and says where figures are
+        of a state before the last changes."""
+        rows = copy.deepcopy(ROWS)
+        rows[1]["statistics"]["sides"]["again"]["ratio"] = 1.2
+        own = replace(OWN, rows=rows, notes=("Taken before.",))
+        found = self.fill("<!-- figures: table -->\n<!-- end of figures -->\n", known={"pipe": (TOPIC, own)})
+        self.assertIn("| none in time |", found)
+        self.assertIn("\n\nTaken before the last changes of the series, as its letter says: pipe.\n", found)
+        self.assertNotIn("Taken before", self.fill("<!-- figures: table -->\n<!-- end of figures -->\n"))
+
     def test_missing(self):
         """Where a row is missing, as after a run of time alone, there are no figures."""
         known = {"pipe": (TOPIC, runs.Figures(ROWS[1:], OWN.runs, True))}

@@ -23,7 +23,7 @@ from types import SimpleNamespace
 from core.model import ROOT, Base, Row, Topic, measurable, read_toml, replaced, with_series
 from core.process import Failure
 from reports import stats
-from reports.stats import WORSE, interval, number, times
+from reports.stats import BETTER, WORSE, interval, number, times
 
 from reports.runs import AGAIN, Figures, change, change_error, read_json, row_verdict, topic_figures, twice_error
 from source.tree import variants
@@ -76,18 +76,24 @@ def find(topic: Topic, wanted: Row, rows: list[dict]) -> dict:
                   f"patches/{topic.name}/series.toml, or run 'make bench TOPIC={topic.name}'")
 
 
+def steady(row: dict) -> bool:
+    """Whether the base, timed against itself, is within NOISE of itself in @row."""
+    again = row.get("statistics", {}).get("sides", {}).get(AGAIN)
+    return not again or abs(again["ratio"] - 1) <= NOISE
+
+
 def noise(found: list[tuple[Row, dict]], base: Base) -> list[str]:
     """What to know of the ratios of time in the rows @found, each with what series.toml
     says of it: of how many boots they are, and the ratios of the base to itself."""
-    again = {wanted.label: row["statistics"]["sides"][AGAIN] for wanted, row in found
-             if AGAIN in row.get("statistics", {}).get("sides", {})}
-    if not again:
+    timed = [(wanted, row, row["statistics"]["sides"][AGAIN]) for wanted, row in found
+             if AGAIN in row.get("statistics", {}).get("sides", {})]
+    if not timed:
         return []
-    ratios = sorted(one["ratio"] for one in again.values() if abs(one["ratio"] - 1) <= NOISE)
+    ratios = sorted(again["ratio"] for _wanted, row, again in timed if steady(row))
     said = [f"{ratios[0]:.2f} to {ratios[-1]:.2f}"] if ratios else []
-    said += [f"{one['ratio']:.2f} in '{label}'" for label, one in again.items() if abs(one["ratio"] - 1) > NOISE]
+    said += [f"{again['ratio']:.2f} in '{wanted.label}'" for wanted, row, again in timed if not steady(row)]
     return [f"Ratios are series / {base.version} under User-Mode Linux on two CPUs, with 95 % intervals, averaged "
-            f"over {min(one['rounds'] for one in again.values())} boots or more; {base.version} against itself: "
+            f"over {min(again['rounds'] for *_, again in timed)} boots or more; {base.version} against itself: "
             f"{', '.join(said)}."]
 
 
@@ -199,13 +205,16 @@ def readme_table(base: Base, known: dict[str, tuple[Topic, Figures]]) -> str:
         link = f"[{name}](patches/{name}/{base.name}/0000-cover-letter.patch)"
         if topic.row and not gap(topic, own):
             first = marked(topic, own, lambda wanted, row: not wanted.cost)
-            gain = marked(topic, own, lambda wanted, row: not wanted.cost and (
-                "statistics" in row or wanted.id == "gain"))
-            words = [first, gain or "not timed", marked(topic, own, lambda wanted, row: wanted.cost)]
+            gain = marked(topic, own, lambda wanted, row: wanted.id == "gain" or (
+                "statistics" in row and row_verdict(row) == BETTER and steady(row)))
+            words = [first, gain or "none in time", marked(topic, own, lambda wanted, row: wanted.cost)]
         else:
             words = [("not all measured" if own.fresh else "figures of an earlier state") if own.rows else
                      "not measured yet", "", ""]
         lines.append("| " + " | ".join([link, topic.see, *words, kernel_lines(topic, base)]) + " |")
+    late = [name for name, (_, own) in known.items() if name not in apart and own.notes]
+    if late:
+        lines += ["", f"Taken before the last changes of the series, as its letter says: {', '.join(late)}."]
     return "\n".join(lines)
 
 

@@ -51,6 +51,13 @@ def trace(calls: list[tuple], marked: bool = True, size: int = 65536) -> str:
 class Rows(Case):
     """measure.pipe on a run's directory."""
 
+    def test_ladder(self):
+        """A nanosecond is an instruction; each is of 64 KiB."""
+        put(self.dir / "ladder.json", '{"mode": "write/read", "seconds": 0.002, "bytes": 131072}\n'
+                                      '{"mode": "+ huge pages", "seconds": 0.0001, "bytes": 65536}\n')
+        self.assertEqual([(one["condition"], one["value"]) for one in pipe.ladder_rows(self.dir)],
+                         [("ladder: write/read", 1e6), ("ladder: huge pages", 1e5)])
+
     def test_counters(self):
         """Pages under the mutex for each call; pages beside it, and what lies
         outside the marks, do not count."""

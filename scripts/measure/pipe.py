@@ -96,6 +96,18 @@ INSTRUCTIONS = f"""
 {BENCH} --pair --sizes 64K --pipe-size 1M --count {COUNTED} --memcg --json >> pair.json
 """
 
+# The steps of the article, but the last, which polls: with one virtual CPU the other side
+# would wait for the end of its time slice.
+LADDER_STEPS, LADDER_BYTES = "1,2,3,4", 1 << 24
+LADDER = f"kselftest/regress/pipe/pipe_ladder --step {LADDER_STEPS} --bytes {LADDER_BYTES} --json > ladder.json\n"
+
+
+def ladder_rows(run: Path) -> list[dict]:
+    """Instructions, of both sides and of switching between them, for each 64 KiB that
+    goes through the pipe: an instruction takes a nanosecond of the guest's clock."""
+    return [row("insn_per_64KiB", "instructions", f"ladder: {result['mode'].removeprefix('+ ')}", "icount",
+                result["seconds"] * 1e9 / result["bytes"] * (1 << 16)) for result in json_lines(run / "ladder.json")]
+
 
 def instruction_rows(run: Path) -> list[dict]:
     """insn_per_pair, and insn_under_mutex of its write and of its read, by size."""
@@ -281,5 +293,6 @@ MEASUREMENTS = [
     Measurement("page faults under the mutex", "trace", FAULTS, fault_rows),
     Measurement("others beside a stuck writer", "trace", STUCK_WRITER, stuck_rows),
     insns.measurement(INSTRUCTIONS, instruction_rows, functions=TAKERS),
+    Measurement("the ladder", "bench", LADDER, ladder_rows, icount=True, cpus=1),
     lines.measurement(SHARED),
 ]

@@ -342,10 +342,10 @@ inval:
 }
 
 /*
- * handle_vma_fault() has got @ret with VM_FAULT_RETRY, mostly because the fault
- * had to wait.  Handle it under the VMA lock once more.  With FAULT_FLAG_TRIED it
- * keeps that lock to wait for a page, so it comes to an end, unless it does need
- * the mmap_lock, or waits for userfaultfd again.
+ * The first attempt of handle_vma_fault() has dropped the VMA lock and returned
+ * @ret, with VM_FAULT_RETRY, mostly because it had to wait.  Make a second one.
+ * With FAULT_FLAG_TRIED it keeps the lock while it waits for a page, so it comes to
+ * an end, unless it does need the mmap_lock, or waits for userfaultfd again.
  */
 vm_fault_t retry_vma_fault(vm_flags_t vm_flags, unsigned long address,
 			   unsigned int flags, struct pt_regs *regs,
@@ -363,9 +363,13 @@ vm_fault_t retry_vma_fault(vm_flags_t vm_flags, unsigned long address,
 	/*
 	 * Access checks of architectures look at vm_flags, and at vm_mm, which is
 	 * ours.  Without ->map_pages, ->fault() is not called under the VMA lock.
+	 * A private write without an anon_vma has waited for nothing: it needs the
+	 * mmap_lock.
 	 */
 	if (vma->vm_flags != vm_flags ||
-	    (vma->vm_ops && !vma->vm_ops->map_pages)) {
+	    (vma->vm_ops && !vma->vm_ops->map_pages) ||
+	    ((flags & FAULT_FLAG_WRITE) && !vma->anon_vma &&
+	     !(vm_flags & VM_SHARED))) {
 		vma_end_read(vma);
 		return ret;
 	}

@@ -2844,6 +2844,18 @@ out:
 	return copied;
 }
 
+/* Let CPUs guard folios: code that removes them sees that.  Whether they may. */
+static bool mapping_set_guarded(struct address_space *mapping)
+{
+	/* Mapping highmem takes locks on arm, which sleep with PREEMPT_RT. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) && IS_ENABLED(CONFIG_HIGHMEM))
+		return false;
+	xa_lock_irq(&mapping->i_pages);
+	set_bit(AS_GUARDED, &mapping->flags);
+	xa_unlock_irq(&mapping->i_pages);
+	return true;
+}
+
 /*
  * CPUs that read the same folio pass the cache line of its reference count
  * around.  Read @left bytes, 4 KiB at most, under a guard instead, see struct
@@ -2863,6 +2875,8 @@ noinline size_t filemap_read_small(struct kiocb *iocb, struct iov_iter *iter,
 	/* To flush takes locks, and is of the whole folio. */
 	if (ARCH_IMPLEMENTS_FLUSH_DCACHE_PAGE && mapping_writably_mapped(mapping))
 		return 0;
+	if (!mapping_guarded(mapping) && !mapping_set_guarded(mapping))
+		return 0;
 
 	do {
 		copied = filemap_read_guarded(mapping, iocb->ki_pos, prev, left, iter);
@@ -2872,18 +2886,6 @@ noinline size_t filemap_read_small(struct kiocb *iocb, struct iov_iter *iter,
 		prev = iocb->ki_pos;
 	} while (copied && left && !offset_in_page(prev));
 	return total;
-}
-
-/* Let CPUs guard folios: code that removes them sees that.  Whether they may. */
-bool mapping_set_guarded(struct address_space *mapping)
-{
-	/* Mapping highmem takes locks on arm, which sleep with PREEMPT_RT. */
-	if (IS_ENABLED(CONFIG_PREEMPT_RT) && IS_ENABLED(CONFIG_HIGHMEM))
-		return false;
-	xa_lock_irq(&mapping->i_pages);
-	set_bit(AS_GUARDED, &mapping->flags);
-	xa_unlock_irq(&mapping->i_pages);
-	return true;
 }
 
 /**
@@ -2935,8 +2937,7 @@ ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter,
 		 */
 		left = min_t(loff_t, isize - iocb->ki_pos, iter->count);
 		if (left <= SZ_4K && (mapping_guarded(mapping) ||
-				      (last_pos >= 0 && iocb->ki_pos != last_pos &&
-				       mapping_set_guarded(mapping)))) {
+				      (last_pos >= 0 && iocb->ki_pos != last_pos))) {
 			size_t small = filemap_read_small(iocb, iter, left, last_pos);
 
 			if (small) {

@@ -54,10 +54,10 @@ struct cpu_fbatches {
 #ifdef CONFIG_SMP
 	struct folio_batch lru_activate;
 #endif
+	struct folio_batch guarded;
 	/* Protecting the following batches which require disabling interrupts */
 	local_lock_t lock_irq;
 	struct folio_batch lru_move_tail;
-	struct folio_batch guarded;
 };
 
 static DEFINE_PER_CPU(struct cpu_fbatches, cpu_fbatches) = {
@@ -67,13 +67,13 @@ static DEFINE_PER_CPU(struct cpu_fbatches, cpu_fbatches) = {
 
 DEFINE_PER_CPU_SHARED_ALIGNED(struct folio_guard, folio_guards);
 
-/* Whether a CPU reads @folio, which is frozen: that was (B), see folio_guard. */
+/* True if a guard points to @folio. That the caller has frozen it was (B), see folio_guard. */
 bool folio_guarded(const struct folio *folio)
 {
 	struct address_space *mapping = READ_ONCE(folio->mapping);
 	unsigned int cpu;
 
-	/* The reference of a removed folio that is read is not expected. */
+	/* A removed folio that is read has a reference: freezing has failed. */
 	if (!mapping || ((unsigned long)mapping & FOLIO_MAPPING_FLAGS) ||
 	    !mapping_guarded(mapping))
 		return false;
@@ -443,9 +443,11 @@ static bool lru_gen_clear_refs(struct folio *folio)
  */
 bool folio_mark_accessed_guarded(struct folio *folio)
 {
-	if (lru_gen_enabled())
+	if (lru_gen_enabled()) {
 		lru_gen_inc_refs(folio);
-	else if (!folio_test_referenced(folio))
+		return false;
+	}
+	if (!folio_test_referenced(folio))
 		folio_set_referenced(folio);
 	else if (!folio_test_unevictable(folio) && !folio_test_active(folio) &&
 		 folio_test_lru(folio))
@@ -777,8 +779,8 @@ static void folio_batch_span(const struct folio_batch *fbatch, unsigned int nr,
  * Before references to the first @nr folios, which have been removed, are put: where a
  * CPU reads the folio, leave the reference with the guard, and take one that was
  * left there before, which other CPUs may read.  This ends: no new read finds a folio
- * that has been removed, so a look that is not the last one found a read over, or
- * left another folio with a guard.  (tmpfs may put a folio back that it failed to
+ * that has been removed, and each further look means that a read has ended, or that
+ * a reference was left with another guard.  (tmpfs may put a folio back that it failed to
  * swap out: then a reference may go from guard to guard while the folio is read.)
  */
 static void folios_leave_guarded(struct folio_batch *fbatch, unsigned int nr)
@@ -844,15 +846,14 @@ void folios_put_guarded(struct folio_batch *fbatch)
 void folio_put_guarded(struct folio *folio, bool now)
 {
 	struct folio_batch *fbatch;
-	unsigned long flags;
 
 	now |= folio_test_large(folio) || folio_test_hwpoison(folio) ||
 	       !IS_ENABLED(CONFIG_SMP);
-	local_lock_irqsave(&cpu_fbatches.lock_irq, flags);
+	local_lock(&cpu_fbatches.lock);
 	fbatch = this_cpu_ptr(&cpu_fbatches.guarded);
 	if (!folio_batch_add(fbatch, folio) || now || lru_cache_disabled())
 		folios_put_guarded(fbatch);
-	local_unlock_irqrestore(&cpu_fbatches.lock_irq, flags);
+	local_unlock(&cpu_fbatches.lock);
 }
 
 /*
@@ -904,14 +905,10 @@ void folio_guards_drain(void)
 			folio_put_kept(per_cpu_ptr(&folio_guards, cpu));
 }
 
-/* Put what is held back in the batch of @cpu: this one, or a dead one. */
+/* Put what the batch of @cpu holds back. As lru_add_drain_cpu(): this CPU, or a dead one. */
 void folio_guarded_drain(int cpu)
 {
-	unsigned long flags;
-
-	local_lock_irqsave(&cpu_fbatches.lock_irq, flags);
 	folios_put_guarded(&per_cpu(cpu_fbatches.guarded, cpu));
-	local_unlock_irqrestore(&cpu_fbatches.lock_irq, flags);
 }
 
 void lru_add_drain(void)

@@ -637,8 +637,8 @@ static inline void force_page_cache_readahead(struct address_space *mapping,
  *
  * With (A) and (B), at least one of the two sees what the other has stored.
  * To thaw a folio after something else was stored in its place is a release; the
- * reader loads the count with acquire, before it looks at the entry again.  The
- * acquire that finds a guard gone orders what happens to the memory then.
+ * reader loads the count with acquire, before it looks at the entry again.  A load
+ * that finds the guard cleared is an acquire: the memory is reused after the copy.
  *
  * "Let it be" means for folio_ref_freeze() to fail, and for code that has removed
  * the folio to put one reference later, with folio_put_guarded(), or with others
@@ -665,7 +665,6 @@ void folio_guards_drain(void);
 bool folio_mark_accessed_guarded(struct folio *folio);
 size_t filemap_read_small(struct kiocb *iocb, struct iov_iter *iter,
 			  size_t left, loff_t prev);
-bool mapping_set_guarded(struct address_space *mapping);
 
 /* Put references of i_pages; @guarded: mapping_guarded() while it was locked. */
 static inline void folio_put_removed(struct folio *folio, int refs, bool guarded,

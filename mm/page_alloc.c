@@ -7209,6 +7209,8 @@ static int __alloc_contig_migrate_range(struct compact_control *cc,
 			break;
 	}
 
+	/* What reclaim has removed while a CPU read it */
+	folio_guards_drain();
 	lru_cache_enable();
 	if (ret < 0) {
 		if (!(cc->gfp_mask & __GFP_NOWARN) && ret == -EBUSY)

@@ -3341,8 +3341,7 @@ static ssize_t shmem_file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 
 			/* As filemap_read(): more small reads may come. */
 			if (left <= SZ_4K && (mapping_guarded(mapping) ||
-					      (prev >= 0 && iocb->ki_pos != prev &&
-					       mapping_set_guarded(mapping)))) {
+					      (prev >= 0 && iocb->ki_pos != prev))) {
 				/* Mark folios accessed whose beginning is read. */
 				retval = filemap_read_small(iocb, to, left,
 							    iocb->ki_pos);

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The benchmark that is kept in the tree, for make bench-host. */
+/* The in-tree benchmark, beside the tests of regress/filemap. */
 #include "../../tools/testing/selftests/filemap/pread_bench.c"

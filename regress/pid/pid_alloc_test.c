@@ -67,9 +67,6 @@
 /* These are not in any header for user space. */
 #define MAX_PID_NS_LEVEL	32
 
-/* In the first page, which is never mapped, but not NULL */
-#define NOT_MAPPED		((void *)16)
-
 /* For tests which do more work; emulation with KASAN is very slow. */
 #define LONG_TIMEOUT		180
 

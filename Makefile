@@ -4,10 +4,11 @@
 
 PYTHON ?= python3
 KDIR ?=
+CASES ?=
 LTP ?=
 XFSTESTS ?=
 UNIXBENCH ?=
-export KDIR LTP XFSTESTS UNIXBENCH
+export KDIR CASES LTP XFSTESTS UNIXBENCH
 export HOTPATHS_INSTALL := $(filter 1,$(INSTALL))
 # Variables of this make are not for the makes that it starts: some have an INSTALL, too.
 unexport INSTALL MAKEFLAGS
@@ -57,7 +58,7 @@ help:
 	@echo "  FRESH=1          do also what was seen to pass   MINUTES=75 end a check within so many"
 	@echo "  ACCEL=auto|kvm|tcg     how QEMU runs guests      OUT=path   where bench, bundle, suites, deb, mail write"
 	@echo "  GUEST=check|trace|debug|bench|kcsan|rt|up        of shell; suites: um, check"
-	@echo "  CONFIG=file      of deb: a kernel configuration  SUITE=a,b  of suites; LTP=dir XFSTESTS=dir UNIXBENCH=dir"
+	@echo "  CONFIG=file      of deb: a kernel configuration  SUITE=a,b  of suites; CASES=dir LTP=dir XFSTESTS=dir UNIXBENCH=dir"
 	@echo "  ONLY=counts|time BOOTS=n      of bench: these alone; rounds of boots at most (suites: of unixbench)"
 	@echo "  DURATION=10 COMMAND='...'     of survey: seconds for each script, or while a command runs"
 	@echo "  VERSION=2 PREFIX='PATCH mm-new' ASSISTED_BY='...' IN_REPLY_TO=id    of mail"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Other people's suites: how they are had, what their guests leave, how the two
-sides are compared; nothing is built but by fakes, and nothing booted."""
+sides are compared; what is built are small programs, or fakes, and nothing is booted."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ from guests import watch
 from prove import suites
 from prove.suite import Absent, Had, Program, Suite, Where, built_suite, checkout
 from reports import suites_table as table
-from prove.suite import debian, fsx, jobs, kselftests, ltp, unixbench
+from prove.suite import cases, debian, fsx, jobs, kselftests, ltp, unixbench
 from measure.unixbench import ALL
 from reports import runs
 
@@ -35,7 +35,7 @@ class Having(Case):
     def test_checkout(self):
         """Without a checkout a suite is absent; with a wrong one that is an error,
         since the user meant to run it."""
-        for module, name in ((ltp, "LTP"), (fsx, "XFSTESTS"), (unixbench, "UNIXBENCH")):
+        for module, name in ((cases, "CASES"), (ltp, "LTP"), (fsx, "XFSTESTS"), (unixbench, "UNIXBENCH")):
             with self.subTest(name=name):
                 with self.assertRaises(Absent) as raised:
                     module.get(self.where())
@@ -45,6 +45,18 @@ class Having(Case):
                 self.assertNotIsInstance(raised.exception, Absent)
         put(self.dir / "sign", "")
         self.assertEqual(checkout(self.where(X=self.dir), "X", "x", "sign"), self.dir)
+
+    def test_cases(self):
+        """Each C file of the directory is a program, which has a status for what it cannot do."""
+        put(self.dir / "src/two.h", "")
+        for name, status in (("01-good", 0), ("02-lacks", 4)):
+            put(self.dir / f"src/{name}.c", f'#include "two.h"\nint main(void) {{ return {status}; }}\n')
+        had = cases.get(self.where(CASES=self.dir / "src"))
+        self.assertEqual([(one.name, one.command) for one in had.programs],
+                         [("01-good", "$SUITE/01-good"), ("02-lacks", "$SUITE/02-lacks")])
+        self.assertEqual([subprocess.run([had.files / one.name], check=False).returncode for one in had.programs],
+                         [0, 4])
+        self.assertEqual([cases.judge(status, "")[0] for status in (0, 1, 4, 124)], [PASSED, FAILED, SKIPPED, FAILED])
 
     def test_package(self):
         """A package that is not there makes its suite absent."""

@@ -37,7 +37,8 @@ from guests.qemu import accelerator, version
 from guests.watch import Late, Ran, Unfinished
 from measure.bench import unfinished
 from measure.unixbench import ALL, timed
-from prove.suite import Absent, Had, Program, Suite, Where, debian, fsx, jobs, kselftests, ltp, unixbench, xfstests
+from prove.suite import (
+    Absent, Had, Program, Suite, Where, cases, debian, fsx, jobs, kselftests, ltp, unixbench, xfstests)
 from source.build import UM, Kernel, compiler, kernel
 from source.fetch import repository
 from source.tree import apply, code_of, tree_of
@@ -45,11 +46,11 @@ from source.tree import apply, code_of, tree_of
 from reports.runs import free_directory, new_directory, newest_suites, read_json, write_report, write_run
 
 SUITES = {suite.name: suite for suite in (*debian.SUITES, *(module.SUITE for module in (
-    jobs, fsx, xfstests, ltp, unixbench, kselftests)))}
+    jobs, cases, fsx, xfstests, ltp, unixbench, kselftests)))}
 # Raise this when what a guest does with a suite changes and its script does not.
 RULES = 1
 # The variables that name checkouts of the user's.
-CHECKOUTS = ("LTP", "XFSTESTS", "UNIXBENCH")
+CHECKOUTS = ("CASES", "LTP", "XFSTESTS", "UNIXBENCH")
 SIDES = ("baseline", "patched")
 # The guest of what User-Mode Linux lacks, and how much slower it is.
 EMULATED, SLOWER = "check", 4

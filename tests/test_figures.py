@@ -121,8 +121,8 @@ class Blocks(Case):
         own = replace(OWN, rows=rows, notes=("Taken before.",))
         found = self.fill("<!-- figures: table -->\n<!-- end of figures -->\n", known={"pipe": (TOPIC, own)})
         self.assertIn("| none in time |", found)
-        self.assertIn("\n\nTaken before the last changes of the series, as its letter says: pipe.\n", found)
-        self.assertNotIn("Taken before", self.fill("<!-- figures: table -->\n<!-- end of figures -->\n"))
+        self.assertIn("\n\nFigures of before the last changes, see the letters: pipe.\n", found)
+        self.assertNotIn("Figures of before", self.fill("<!-- figures: table -->\n<!-- end of figures -->\n"))
 
     def test_missing(self):
         """Where a row is missing, as after a run of time alone, there are no figures."""

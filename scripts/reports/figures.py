@@ -214,7 +214,7 @@ def readme_table(base: Base, known: dict[str, tuple[Topic, Figures]]) -> str:
         lines.append("| " + " | ".join([link, topic.see, *words, kernel_lines(topic, base)]) + " |")
     late = [name for name, (_, own) in known.items() if name not in apart and own.notes]
     if late:
-        lines += ["", f"Taken before the last changes of the series, as its letter says: {', '.join(late)}."]
+        lines += ["", f"Figures of before the last changes, see the letters: {', '.join(late)}."]
     return "\n".join(lines)
 
 

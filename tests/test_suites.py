@@ -56,7 +56,8 @@ class Having(Case):
                          [("01-good", "$SUITE/01-good"), ("02-lacks", "$SUITE/02-lacks")])
         self.assertEqual([subprocess.run([had.files / one.name], check=False).returncode for one in had.programs],
                          [0, 4])
-        self.assertEqual([cases.judge(status, "")[0] for status in (0, 1, 4, 124)], [PASSED, FAILED, SKIPPED, FAILED])
+        self.assertEqual([cases.SUITE.judge(status, "")[0] for status in (0, 1, 4, 124)],
+                         [PASSED, FAILED, SKIPPED, FAILED])
 
     def test_package(self):
         """A package that is not there makes its suite absent."""

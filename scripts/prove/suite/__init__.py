@@ -14,14 +14,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.ktap import FAILED, PASSED
+from core.ktap import FAILED, PASSED, SKIPPED
 from core.locks import cache, lock
 from core.model import Base
-from core.process import Failure, bash, output
+from core.process import Failure, bash, logged, output, say
 from source.build import compiler
 
 # How timeout says that it has ended a program, which is killed if it goes on.
 TIMED_OUT = {124: "did not end in time", 137: "was killed, or did not end in time"}
+# What the kernel's selftests, and others, exit with if they are skipped.
+KSFT_SKIP = 4
 
 
 class Absent(Failure):
@@ -64,6 +66,11 @@ def by_status(status: int, _said: str) -> tuple[str, str]:
     """The verdict of a program that exits with 0 where all is well, and how it
     failed."""
     return (FAILED, TIMED_OUT.get(status, f"exit status {status}")) if status else (PASSED, "")
+
+
+def by_ksft_status(status: int, said: str) -> tuple[str, str]:
+    """As by_status(), of a program that says by KSFT_SKIP that the kernel lacks what it needs."""
+    return (SKIPPED, "not for this kernel") if status == KSFT_SKIP else by_status(status, said)
 
 
 @dataclass(frozen=True)
@@ -133,3 +140,12 @@ def built_suite(name: str, made_of: list[str], build: Callable[[Path], None]) ->
             build(partial)
             partial.rename(path)
     return path
+
+
+def compile_programs(name: str, flags: tuple[str, ...], sources: list[Path], to: Path) -> None:
+    """Compile each C file of @sources into a program of the directory @to, for the suite @name."""
+    log = cache() / "log" / f"suite-{name}.log"
+    say(f"build: {name} (log: {log})")
+    log.unlink(missing_ok=True)
+    for source in sources:
+        logged(f"{name} {source.stem}", ["gcc", *flags, "-o", to / source.stem, source], log, append=True)

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import re
 
-from core.ktap import FAILED, PASSED, SKIPPED
-from prove.suite import Absent, Had, Program, Suite, Where, by_status, shell_of
+from core.ktap import FAILED
+from prove.suite import Absent, Had, Program, Suite, Where, by_ksft_status, shell_of
 from source.build import kselftests
 
 TARGETS = ("pidfd", "clone3", "pid_namespace", "filesystems/epoll", "mm")
@@ -27,7 +27,6 @@ LEFT_OUT = {
 SECONDS = 300
 # How the harness and the runner say that a test failed; without its number.
 NOT_OK = re.compile(r"^(?:# )*not ok \d+ (.*)$", re.M)
-SKIP = 4
 
 
 def get(where: Where) -> Had:
@@ -45,11 +44,9 @@ def get(where: Where) -> Had:
 
 def judge(status: int, said: str) -> tuple[str, str]:
     """By its exit status; how it failed is which of its tests did."""
-    if status == SKIP:
-        return SKIPPED, "not for this kernel"
     if status == 1:
         return FAILED, "; ".join(sorted(NOT_OK.findall(said))) or "exit status 1"
-    return by_status(status, said) if status else (PASSED, "")
+    return by_ksft_status(status, said)
 
 
 SUITE = Suite("kselftests", "the kernel's selftests of pidfd, clone3, pid_namespace, epoll and mm", get, judge,

@@ -4,12 +4,9 @@ two copies at once.  Debian has no package of it."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from core.locks import cache
-from core.process import logged, output, say
+from core.process import output
 from measure.unixbench import ROWS, SETUP
-from prove.suite import Had, Program, Suite, Where, built_suite, checkout, fingerprint
+from prove.suite import Had, Program, Suite, Where, built_suite, checkout, compile_programs, fingerprint
 
 NAMES = ("pipe", "context1", "spawn", "execl", "fstime")
 # fstime sleeps for eleven seconds in all, so that disks write what is left.  tmpfs writes
@@ -17,19 +14,11 @@ NAMES = ("pipe", "context1", "spawn", "execl", "fstime")
 FLAGS = ("-O2", "-w", "-std=gnu17", "-static", "-Wl,--defsym=sleep=sync")
 
 
-def build(source: Path, to: Path) -> None:
-    """Compile the programs of the directory @source into @to; nothing in @source changes."""
-    log = cache() / "log" / "suite-unixbench.log"
-    say(f"build: UnixBench (log: {log})")
-    log.unlink(missing_ok=True)
-    for name in NAMES:
-        logged(f"UnixBench {name}", ["gcc", *FLAGS, "-o", to / name, source / f"{name}.c"], log, append=True)
-
-
 def get(where: Where) -> Had:
     top = checkout(where, "UNIXBENCH", "UnixBench", "UnixBench/src/fstime.c")
     source = top / "UnixBench/src"
-    files = built_suite("unixbench", [fingerprint(source), *NAMES, *FLAGS], lambda to: build(source, to))
+    files = built_suite("unixbench", [fingerprint(source), *NAMES, *FLAGS], lambda to: compile_programs(
+        "unixbench", FLAGS, [source / f"{name}.c" for name in NAMES], to))
     return Had(f"UnixBench {output('git', '-C', top, 'log', '-1', '--format=%h of %as')}",
                tuple(Program(name, command) for name, (_, command) in ROWS.items()), files)
 

@@ -25,7 +25,8 @@ from core.process import Failure
 from reports import stats
 from reports.stats import BETTER, WORSE, interval, number, times
 
-from reports.runs import AGAIN, Figures, change, change_error, read_json, row_verdict, topic_figures, twice_error
+from reports.runs import (
+    Figures, base_again, change, change_error, read_json, row_verdict, topic_figures, twice_error)
 from source.tree import variants
 
 # The markers, in Markdown and letters, and in reStructuredText.
@@ -78,15 +79,14 @@ def find(topic: Topic, wanted: Row, rows: list[dict]) -> dict:
 
 def steady(row: dict) -> bool:
     """Whether the base, timed against itself, is within NOISE of itself in @row."""
-    again = row.get("statistics", {}).get("sides", {}).get(AGAIN)
+    again = base_again(row)
     return not again or abs(again["ratio"] - 1) <= NOISE
 
 
 def noise(found: list[tuple[Row, dict]], base: Base) -> list[str]:
     """What to know of the ratios of time in the rows @found, each with what series.toml
     says of it: of how many boots they are, and the ratios of the base to itself."""
-    timed = [(wanted, row, row["statistics"]["sides"][AGAIN]) for wanted, row in found
-             if AGAIN in row.get("statistics", {}).get("sides", {})]
+    timed = [(wanted, row, again) for wanted, row in found if (again := base_again(row))]
     if not timed:
         return []
     ratios = sorted(again["ratio"] for _wanted, row, again in timed if steady(row))
@@ -186,7 +186,7 @@ def wrong_price(topic: Topic, own: Figures) -> str:
         row = find(topic, wanted, own.rows)
         if not wanted.cost:
             continue
-        noise = row.get("statistics", {}).get("sides", {}).get(AGAIN)
+        noise = base_again(row)
         if row_verdict(row) != WORSE:
             return f"'{wanted.label}' of {topic.name} did not get worse: name another row as its price in series.toml"
         if noise and stats.interval_verdict(noise["interval"], True) != stats.CANNOT_TELL:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.model import Curve, Topic
 
-from reports.runs import AGAIN, Figures, change, more_is_better, row_verdict
+from reports.runs import Figures, base_again, change, more_is_better, row_verdict
 from reports.stats import WORSE
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#777777", "#cc79a7")
@@ -60,7 +60,7 @@ def draw(axes, topic: Topic, rows: list[dict]) -> None:
         if lost:
             axes.plot(*zip(*lost, strict=True), "v", color=LOSS, ms=7, zorder=5)
         for place, row in shown:
-            noise = row.get("statistics", {}).get("sides", {}).get(AGAIN)
+            noise = base_again(row)
             if noise:
                 had = band.get(place, (1, 1))
                 band[place] = (min(had[0], noise["interval"][0]), max(had[1], noise["interval"][1]))

@@ -124,6 +124,11 @@ def change_error(row: dict) -> float:
     return values["patched"] / values["baseline"] * max(sum(part ** 2 for part in parts) ** 0.5, again)
 
 
+def base_again(row: dict) -> dict | None:
+    """The statistics of the base against itself in @row; None where it was not timed so."""
+    return row.get("statistics", {}).get("sides", {}).get(AGAIN)
+
+
 def row_verdict(row: dict) -> str:
     """What @row says of the series: stats.BETTER, WORSE or CANNOT_TELL.  Of a
     time by the interval of its ratio, else by difference_error()."""

@@ -216,7 +216,7 @@ def foot(args: argparse.Namespace, commit: str) -> str:
     the base in the sender's clone, or ''."""
     needed = [subject(patch) for one in args.topic.below(args.base) for patch in one.patches(args.base)]
     return ((f"base-commit: {commit}\n" if commit else f"Based on {args.base.tag}.\n")
-            + "".join(f"  and: {subject}\n" for subject in needed))
+            + "".join(f"  and: {one}\n" for one in needed))
 
 
 def proven(repo: Path, args: argparse.Namespace, commit: str, letter: tuple[str, str, list[Path]], start: str,

@@ -56,23 +56,6 @@ static void run_testee(void)
 		pause();
 }
 
-/* The writer waits, and for nothing that is short */
-static bool waits(pid_t pid)
-{
-	char file[64], state;
-	int quiet = 0;
-	FILE *stat;
-
-	snprintf(file, sizeof(file), "/proc/%d/task/%d/stat", pid, testee->tid);
-	return comes(({
-		stat = fopen(file, "r");
-		if (!stat || fscanf(stat, "%*d %*s %c", &state) != 1 || state != 'D')
-			quiet = 0;
-		if (stat)
-			fclose(stat);
-		quiet++ > 20; }));
-}
-
 FIXTURE(private_write) {};
 FIXTURE_SETUP(private_write) {}
 FIXTURE_TEARDOWN(private_write) {}
@@ -92,7 +75,7 @@ TEST_F_TIMEOUT(private_write, change_does_not_wait, 120)
 	ASSERT_EQ(0, posix_fadvise(fds[DATA], 0, 0, POSIX_FADV_DONTNEED));
 	suspend(DATA, true);
 	store(&testee->step, WRITE);
-	EXPECT_TRUE(waits(pid));
+	EXPECT_TRUE(waits_in('D', testee->tid));
 	store(&testee->step, CHANGE);
 	EXPECT_TRUE(comes(load(&testee->changed) == 1));
 	EXPECT_EQ(0, load(&testee->done));

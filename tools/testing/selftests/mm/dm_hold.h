@@ -31,6 +31,23 @@ static char path[NR_DEVS][32];
 static int fds[NR_DEVS], control, guard[2];
 static pid_t guardian;
 
+/* Whether a task waits in this state, and for nothing that is short */
+static inline bool waits_in(char wanted, pid_t tid)
+{
+	char file[32], state = 0;
+	int quiet = 0;
+	FILE *stat;
+
+	snprintf(file, sizeof(file), "/proc/%d/stat", tid);
+	return comes(({
+		stat = fopen(file, "r");
+		if (!stat || fscanf(stat, "%*d %*s %c", &state) != 1 || state != wanted)
+			quiet = 0;
+		if (stat)
+			fclose(stat);
+		quiet++ > 20; }));
+}
+
 static int dm(int dev, unsigned int cmd, unsigned int flags)
 {
 	struct { struct dm_ioctl io; struct dm_target_spec spec; char to[64]; } arg = {

@@ -239,25 +239,14 @@ static bool done(int who)
 	return comes(load(&actors[who].done));
 }
 
-/* It waits, and for nothing that is short */
+/* It waits for a page */
 static bool waits(int who)
 {
 	const char wanted = how.uffd && !how.swap && who <= SECOND ? 'S' : 'D';
-	char file[64], state = 0;
-	int quiet = 0;
-	FILE *stat;
 
 	store(&actors[who].go, 1);
-	snprintf(file, sizeof(file), "/proc/%d/task/%d/stat", testee, actors[who].tid);
-	comes(({
-		stat = fopen(file, "r");
-		if (!stat || fscanf(stat, "%*d %*s %c", &state) != 1 || state != wanted ||
-		    !load(&actors[who].begun))
-			quiet = 0;
-		if (stat)
-			fclose(stat);
-		quiet++ > 20; }));
-	return quiet > 20 && !load(&actors[who].done);
+	return comes(load(&actors[who].begun)) && waits_in(wanted, actors[who].tid) &&
+	       !load(&actors[who].done);
 }
 
 static bool killed(void)

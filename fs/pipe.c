@@ -771,8 +771,8 @@ static void anon_pipe_prepare(struct pipe_inode_info *pipe, struct anon_pipe_pre
 }
 
 /*
- * Take back what is not in the pipe, and what came after it. Of more than @keep pages,
- * which are full then, keep that many.
+ * Take back what is not in the pipe, and what came after it. Of more than @keep
+ * pages, which are full then, keep that many.
  */
 static void anon_pipe_unprepare(struct anon_pipe_prep *prep, struct iov_iter *from,
 				unsigned int keep)
@@ -796,7 +796,8 @@ static void anon_pipe_unprepare(struct anon_pipe_prep *prep, struct iov_iter *fr
 /*
  * Prepare more of a write, without pipe->mutex: copying may fault, and allocating
  * may reclaim. That is waited for if there is room, or was when we looked, and for
- * odd bytes. Beyond that, a writer that may have to wait for room prepares what needs no wait.
+ * odd bytes. Beyond that, a writer that may have to wait for room prepares what
+ * needs no wait.
  */
 static void anon_pipe_fill(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
 			   struct kiocb *iocb, struct iov_iter *from)
@@ -843,8 +844,9 @@ static struct pipe_buffer *anon_pipe_merge_buf(struct pipe_inode_info *pipe, siz
 
 /*
  * Put in a write of less than a page, merged with the last buffer where it fits
- * there, if @merge: not once it has waited for room. Returns its length, 0 if there is no room, or
- * -EAGAIN if that needs a page fault, or a page that has yet to be allocated.
+ * there, if @merge: not once it has waited for room. Returns its length, 0 if
+ * there is no room, or -EAGAIN if that needs a page fault, or a page that has yet
+ * to be allocated.
  */
 static int anon_pipe_put_short(struct pipe_inode_info *pipe, struct iov_iter *from,
 			       struct page **empty, bool packet, bool merge)
@@ -936,9 +938,9 @@ static inline bool pipe_writable(const struct pipe_inode_info *pipe)
 }
 
 /*
- * Wait for room, and leave it to readers meanwhile to put in what is prepared: as many
- * pages as a pipe has by default, at most. They count as those of a pipe of this user,
- * and are given back if these are too many.
+ * Wait for room, and leave it to readers meanwhile to put in what is prepared: as
+ * many pages as a pipe has by default, at most. They count as those of a pipe of
+ * this user, and are given back if these are too many.
  */
 static void anon_pipe_wait(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
 			   struct iov_iter *from)

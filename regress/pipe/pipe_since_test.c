@@ -199,33 +199,44 @@ FIXTURE(resize) { int p[2]; };
 FIXTURE_SETUP(resize) { make_pipe(_metadata, self->p, SLOTS); }
 FIXTURE_TEARDOWN(resize) { }
 
+struct resizer {
+	int *p;
+	long rounds;
+	bool stop, wrong;
+	pthread_t thread;
+};
+
+/* Each time, its indices begin at zero again: let the last page be where the first was. */
 static void *resize_thread(void *arg)
 {
-	struct io *io = arg;
+	struct resizer *r = arg;
+	int i;
 
-	while (!io_done(io)) {
-		fcntl(io->fd, F_SETPIPE_SZ, 4 * SLOTS * psz);
-		fcntl(io->fd, F_SETPIPE_SZ, SLOTS * psz);
-		__atomic_add_fetch(&io->ret, 1, __ATOMIC_RELAXED);
+	while (!__atomic_load_n(&r->stop, __ATOMIC_RELAXED)) {
+		fcntl(r->p[1], F_SETPIPE_SZ, 4 * SLOTS * psz);
+		for (i = 0; i < SLOTS; i++)
+			r->wrong |= move_pages(get, r->p[0], 1) + move_pages(put, r->p[1], 1) != 2;
+		fcntl(r->p[1], F_SETPIPE_SZ, SLOTS * psz);
+		__atomic_add_fetch(&r->rounds, 1, __ATOMIC_RELAXED);
 	}
 	return NULL;
 }
 
-/* A pipe with data is readable at any time: nobody would wake up who found otherwise. */
+/* A pipe with data is readable at any time: no other wakeup would come for a reader. */
 TEST_F_TIMEOUT(resize, readable, TIMEOUT)
 {
-	struct io io = { .fd = self->p[1] };
+	struct resizer r = { .p = self->p };
 	long polled = 0, unreadable = 0;
 
-	/* Full, so that the slot behind the last one may be the first one later. */
 	ASSERT_EQ(SLOTS, fill_up(self->p[1]));
-	ASSERT_EQ(0, pthread_create(&io.thread, NULL, resize_thread, &io));
-	while (polled < 2000 || __atomic_load_n(&io.ret, __ATOMIC_RELAXED) < 2000) {
+	ASSERT_EQ(0, pthread_create(&r.thread, NULL, resize_thread, &r));
+	while (polled < 2000 || __atomic_load_n(&r.rounds, __ATOMIC_RELAXED) < 2000) {
 		unreadable += !polls(self->p[0], POLLIN);
 		polled++;
 	}
-	__atomic_store_n(&io.done, true, __ATOMIC_RELEASE);
-	pthread_join(io.thread, NULL);
+	__atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
+	pthread_join(r.thread, NULL);
+	ASSERT_FALSE(r.wrong);
 	ASSERT_EQ(0, unreadable);
 	ASSERT_EQ(SLOTS, move_pages(get, self->p[0], SLOTS));
 	expect_works(_metadata, self->p);

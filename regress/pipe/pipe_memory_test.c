@@ -178,6 +178,32 @@ static void remember_soft(struct __test_metadata *_metadata, char *soft)
 	fclose(f);
 }
 
+struct blocked_pipe {
+	int p[2];
+	struct io w;
+};
+
+/* A pipe that is full */
+static void fill_pipe(struct __test_metadata *_metadata, struct blocked_pipe *b)
+{
+	make_pipe(_metadata, b->p, SLOTS);
+	ASSERT_EQ(SLOTS * psz, put(b->p[1], SLOTS * psz, 1, 0));
+}
+
+/* A writer that has as much ready as a full pipe has */
+static void block_writer(struct __test_metadata *_metadata, struct blocked_pipe *b)
+{
+	b->w = writer(b->p[1], SLOTS * psz, 2, 0);
+	io_start_blocked(_metadata, &b->w);
+}
+
+static void drain_pipe(struct __test_metadata *_metadata, struct blocked_pipe *b)
+{
+	drain(_metadata, b->p[0], SLOTS * psz, 1, 0);
+	drain(_metadata, b->p[0], SLOTS * psz, 2, 0);
+	ASSERT_EQ(SLOTS * psz, io_join(&b->w));
+}
+
 /*
  * What writers that wait have ready counts as their user's: new pipes are small then.
  * Above the limit, they give it back.
@@ -185,27 +211,20 @@ static void remember_soft(struct __test_metadata *_metadata, char *soft)
 TEST_F_TIMEOUT(memory, soft_limit, TIMEOUT)
 {
 	const int nr = 32, limit = nr * SLOTS + nr / 2 * SLOTS;
-	struct io w[nr];
-	int p[nr][2], i;
+	struct blocked_pipe b[nr];
+	int i;
 
 	remember_soft(_metadata, self->soft);
 	ASSERT_EQ(SLOTS, slots_of_new(_metadata, limit));
-	for (i = 0; i < nr; i++) {
-		make_pipe(_metadata, p[i], SLOTS);
-		ASSERT_EQ(SLOTS * psz, put(p[i][1], SLOTS * psz, 1, 0));
-	}
+	for (i = 0; i < nr; i++)
+		fill_pipe(_metadata, &b[i]);
 	ASSERT_EQ(SLOTS, slots_of_new(_metadata, limit));
-	for (i = 0; i < nr; i++) {
-		w[i] = writer(p[i][1], SLOTS * psz, 2, 0);
-		io_start_blocked(_metadata, &w[i]);
-	}
+	for (i = 0; i < nr; i++)
+		block_writer(_metadata, &b[i]);
 	EXPECT_GT(SLOTS, slots_of_new(_metadata, limit));
 	EXPECT_EQ(SLOTS, slots_of_new(_metadata, limit + SLOTS));
-	for (i = 0; i < nr; i++) {
-		drain(_metadata, p[i][0], SLOTS * psz, 1, 0);
-		drain(_metadata, p[i][0], SLOTS * psz, 2, 0);
-		ASSERT_EQ(SLOTS * psz, io_join(&w[i]));
-	}
+	for (i = 0; i < nr; i++)
+		drain_pipe(_metadata, &b[i]);
 	EXPECT_EQ(SLOTS, slots_of_new(_metadata, (nr + 1) * SLOTS));
 	set_user(_metadata, 0);
 }
@@ -214,26 +233,19 @@ TEST_F_TIMEOUT(memory, soft_limit, TIMEOUT)
 TEST_F_TIMEOUT(memory, other_user, TIMEOUT)
 {
 	const int nr = 4, limit = (nr + 1) * SLOTS;
-	struct io w[nr];
-	int p[nr][2], i;
+	struct blocked_pipe b[nr];
+	int i;
 
 	remember_soft(_metadata, self->soft);
 	ASSERT_EQ(SLOTS, slots_of_new(_metadata, limit));
-	for (i = 0; i < nr; i++) {
-		make_pipe(_metadata, p[i], SLOTS);
-		ASSERT_EQ(SLOTS * psz, put(p[i][1], SLOTS * psz, 1, 0));
-	}
+	for (i = 0; i < nr; i++)
+		fill_pipe(_metadata, &b[i]);
 	set_user(_metadata, 0);
-	for (i = 0; i < nr; i++) {
-		w[i] = writer(p[i][1], SLOTS * psz, 2, 0);
-		io_start_blocked(_metadata, &w[i]);
-	}
+	for (i = 0; i < nr; i++)
+		block_writer(_metadata, &b[i]);
 	EXPECT_EQ(SLOTS, slots_of_new(_metadata, limit));
-	for (i = 0; i < nr; i++) {
-		drain(_metadata, p[i][0], SLOTS * psz, 1, 0);
-		drain(_metadata, p[i][0], SLOTS * psz, 2, 0);
-		ASSERT_EQ(SLOTS * psz, io_join(&w[i]));
-	}
+	for (i = 0; i < nr; i++)
+		drain_pipe(_metadata, &b[i]);
 	set_user(_metadata, 0);
 }
 

@@ -47,7 +47,6 @@ static struct {
 	bool corrupt;
 	bool json;
 	bool marker;
-	bool pin;
 } cfg = {
 	.levels = { 1, { 0 } },
 	.procs = 1,
@@ -199,16 +198,6 @@ static unsigned int op_clone3(struct worker *worker)
  * Not clone3(): a child that shares memory and returns from syscall() would
  * need a stack made by assembly. What the kernel does is the same.
  */
-static unsigned int op_clone_vm(struct worker *worker)
-{
-	pid_t pid = clone(task_fn, worker->stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD,
-			  worker);
-
-	if (pid < 0)
-		bench_die_errno("clone");
-	return reap(pid);
-}
-
 static unsigned int op_pidfd(struct worker *worker)
 {
 	siginfo_t info = { 0 };
@@ -229,10 +218,10 @@ static unsigned int op_pidfd(struct worker *worker)
 	return info.si_status;
 }
 
-enum { OP_THREAD, OP_VFORK, OP_FORK, OP_CLONE3, OP_CLONE_VM, OP_PIDFD };
+enum { OP_THREAD, OP_VFORK, OP_FORK, OP_CLONE3, OP_PIDFD };
 
 static const char *const op_names[] = {
-	"thread", "vfork", "fork", "clone3", "clone-vm", "pidfd", NULL
+	"thread", "vfork", "fork", "clone3", "pidfd", NULL
 };
 
 static const struct op ops[] = {
@@ -240,7 +229,6 @@ static const struct op ops[] = {
 	[OP_VFORK]	= { op_vfork,		NULL },
 	[OP_FORK]	= { op_fork,		NULL },
 	[OP_CLONE3]	= { op_clone3,		NULL },
-	[OP_CLONE_VM]	= { op_clone_vm,	NULL },
 	[OP_PIDFD]	= { op_pidfd,		NULL },
 };
 
@@ -349,8 +337,6 @@ static void worker_main(struct team *team, unsigned int index)
 	};
 	unsigned int i;
 
-	if (cfg.pin)
-		bench_pin(index);
 	check_level(team);
 	/*
 	 * Leave as many pages for fork() to copy at every level: only the last
@@ -538,7 +524,6 @@ static void report_json(const struct report *r)
 	bench_json_u64("level", r->level);
 	bench_json_u64("procs", cfg.procs);
 	bench_json_u64("idle", cfg.idle);
-	bench_json_bool("pinned", cfg.pin);
 	bench_json_u64_or_null("count", cfg.count);
 	bench_json_double_or_null("time_limit", cfg.seconds, 3);
 	bench_json_u64("warmup", cfg.warmup);
@@ -561,8 +546,7 @@ static void report_table(const struct report *r)
 	unsigned int i;
 
 	if (!header_done) {
-		printf("# %u worker%s%s, latencies in ns\n", cfg.procs, cfg.procs == 1 ? "" : "s",
-		       cfg.pin ? ", pinned" : "");
+		printf("# %u worker%s, latencies in ns\n", cfg.procs, cfg.procs == 1 ? "" : "s");
 		printf("#%9s %5s %9s %10s %10s %10s %10s %10s %10s %10s %10s\n", "op", "level",
 		       "ops", "ops/s", "ns/op", "mean", "p50", "p90", "p99", "p99.9", "max");
 		header_done = true;
@@ -619,7 +603,6 @@ static const char help_text[] =
 "                          vfork     vfork(), _exit() and waitpid()\n"
 "                          fork      the same with fork()\n"
 "                          clone3    the same with clone3() and no flags\n"
-"                          clone-vm  the same with clone(CLONE_VM|CLONE_VFORK)\n"
 "                          pidfd     clone(CLONE_VM|CLONE_VFORK|CLONE_PIDFD),\n"
 "                                    waitid(P_PIDFD) and close()\n"
 "      --levels LIST     how many new pid namespaces to descend into, 0 to 30\n"
@@ -629,8 +612,6 @@ static const char help_text[] =
 "                        all pids in a tree, and how much of it one more or less\n"
 "                        touches depends on those that were made last: let these be\n"
 "                        the same every time\n"
-"      --pin             pin worker i, and so its tasks, to the i-th allowed CPU,\n"
-"                        modulo their number\n"
 "\n"
 "How long:\n"
 "      --count N         fixed work: N operations per worker\n"
@@ -665,7 +646,6 @@ enum {
 	OPT_LEVELS,
 	OPT_MARKER,
 	OPT_OP,
-	OPT_PIN,
 	OPT_PROCS,
 	OPT_SECONDS,
 	OPT_WARMUP,
@@ -680,7 +660,6 @@ static const struct option options[] = {
 	{ "levels",	required_argument,	NULL, OPT_LEVELS },
 	{ "marker",	no_argument,		NULL, OPT_MARKER },
 	{ "op",		required_argument,	NULL, OPT_OP },
-	{ "pin",	no_argument,		NULL, OPT_PIN },
 	{ "procs",	required_argument,	NULL, OPT_PROCS },
 	{ "seconds",	required_argument,	NULL, OPT_SECONDS },
 	{ "warmup",	required_argument,	NULL, OPT_WARMUP },
@@ -714,9 +693,6 @@ static void parse(int argc, char **argv)
 			break;
 		case OPT_OP:
 			bench_parse_names(&cfg.ops, "--op", optarg, op_names);
-			break;
-		case OPT_PIN:
-			cfg.pin = true;
 			break;
 		case OPT_PROCS:
 			cfg.procs = bench_parse_u64("--procs", optarg, 1, MAX_PROCS, false);

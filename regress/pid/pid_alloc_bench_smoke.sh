@@ -11,14 +11,14 @@ cd "$(dirname "$0")" || exit 1
 keys='"bench":"pid_alloc_bench" "level": "procs": "seconds": "ops_per_s":
 "p50_ns": "p99_ns": "max_ns": "ns_per_op":'
 counts=ops
-plan 49 pid_alloc_bench
+plan 43 pid_alloc_bench
 
 bench()
 {
 	./pid_alloc_bench --json --idle 2 --warmup 2 "$@"
 }
 
-for op in thread vfork fork clone3 clone-vm pidfd; do
+for op in thread vfork fork clone3 pidfd; do
 	for level in 0 1 3; do
 		expect 0 1 12 "$op, level $level" bench --op $op --levels $level --count 12
 		expect 0 1 20 "$op, level $level, 4 workers" \
@@ -26,14 +26,14 @@ for op in thread vfork fork clone3 clone-vm pidfd; do
 	done
 done
 
-expect 0 6 "" "all operations, fixed time" bench --seconds 0.02
-expect 0 2 "" "levels, fixed time, 4 workers, pinned" \
-	bench --op vfork --levels 2,0 --procs 4 --pin --seconds 0.02
-expect 0 6 3 "all operations, marked" bench --marker --count 3
+expect 0 5 "" "all operations, fixed time" bench --seconds 0.02
+expect 0 2 "" "levels, fixed time, 4 workers" \
+	bench --op vfork --levels 2,0 --procs 4 --seconds 0.02
+expect 0 5 3 "all operations, marked" bench --marker --count 3
 expect 0 1 40 "the default of idle processes" \
-	./pid_alloc_bench --json --warmup 2 --op clone-vm --count 40
+	./pid_alloc_bench --json --warmup 2 --op pidfd --count 40
 expect 0 1 1 "no idle process, one operation" \
-	./pid_alloc_bench --json --warmup 1 --idle 0 --op clone-vm --count 1
+	./pid_alloc_bench --json --warmup 1 --idle 0 --op pidfd --count 1
 
 expect 1 0 "" "thread: a wrong value is noticed" bench --op thread --count 3 --corrupt
 expect 1 0 "" "vfork: a wrong status is noticed" bench --op vfork --count 3 --corrupt

@@ -37,7 +37,9 @@
 #define DEFAULT_PAIRS		10000
 #define DEFAULT_STUCK		1000
 #define DEFAULT_WARMUP		32
-#define DEFAULT_PRESSURE	"--vm 2 --vm-bytes 50% --vm-keep --vm-method all"
+#define PRESSURE	"stress-ng", "--quiet", "--vm", "2", "--vm-bytes", "50%", "--vm-keep", \
+			"--vm-method", "all"
+#define SETTLE		2	/* seconds until the memory is full */
 
 
 /* --stuck: seconds until the writer must have come to the missing page */
@@ -60,17 +62,12 @@ static struct {
 	bool stuck;
 	bool marker;
 	bool pressure;
-	const char *pressure_args;
-	unsigned int settle;
 	bool memcg;
-	__u64 memcg_max;	/* 0: none */
 } cfg = {
 	.writers = { 3, { 1, 2, 5 } },
 	.readers = { 3, { 1, 5, 10 } },
 	.pipe_size = DEFAULT_PIPE_SIZE,
 	.warmup = DEFAULT_WARMUP,
-	.pressure_args = DEFAULT_PRESSURE,
-	.settle = 2,
 };
 
 struct result {
@@ -118,24 +115,15 @@ static bool in_path(const char *name)
 	return false;
 }
 
-static noreturn void stress_exec(const char *args)
+static noreturn void stress_exec(void)
 {
-	char *argv[64] = { "stress-ng", "--quiet" };
-	char *copy = strdup(args);
-	unsigned int nr = 2;
+	static char *const argv[] = { PRESSURE, NULL };
 	sigset_t none;
-	char *arg;
 
 	/* PR_SET_PDEATHSIG has been taken care of; the rest is defaults */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	for (arg = copy ? strtok(copy, " ") : NULL; arg; arg = strtok(NULL, " ")) {
-		if (nr == BENCH_ARRAY_SIZE(argv) - 1)
-			bench_die("too many words in --pressure-args");
-		argv[nr] = arg;
-		nr++;
-	}
 	/* Our stdout may be read by a program; and it wants a writable cwd */
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	if (chdir("/tmp"))
@@ -192,7 +180,7 @@ static noreturn void guard_main(const sigset_t *sigs)
 	if (!stress) {
 		setpgid(0, 0);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		stress_exec(cfg.pressure_args);
+		stress_exec();
 	}
 	/* On both sides, so that it is done whoever runs first */
 	setpgid(stress, stress);
@@ -226,7 +214,7 @@ static void pressure_check(void)
 {
 	if (guard_pid > 0 && waitpid(guard_pid, NULL, WNOHANG) == guard_pid) {
 		guard_pid = 0;
-		bench_die("stress-ng has ended early (are the --pressure-args right?)");
+		bench_die("stress-ng has ended early");
 	}
 }
 
@@ -254,8 +242,7 @@ static void pressure_start(void)
 	bench_at_exit(pressure_stop);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 
-	/* Let it fill the memory; wrong arguments show in this time as well */
-	for (end = bench_now() + cfg.settle * BENCH_NSEC; bench_now() < end;) {
+	for (end = bench_now() + SETTLE * BENCH_NSEC; bench_now() < end;) {
 		const struct timespec pause = { .tv_nsec = 50000000 };
 
 		nanosleep(&pause, NULL);
@@ -411,12 +398,6 @@ static void memcg_enter(void)
 		bench_die_errno("--memcg: cannot make %s", cg.dir);
 	cg.made = true;
 
-	if (cfg.memcg_max) {
-		snprintf(file, sizeof(file), "%s/memory.max", cg.dir);
-		snprintf(line, sizeof(line), "%llu", cfg.memcg_max);
-		if (!put_file(file, line))
-			bench_die_errno("--memcg-max: cannot write %s", file);
-	}
 	snprintf(file, sizeof(file), "%s/cgroup.procs", cg.dir);
 	if (!put_file(file, "0"))
 		bench_die_errno("--memcg: cannot enter %s", cg.dir);
@@ -1168,7 +1149,6 @@ static void report_json(const struct result *res)
 	bench_json_str("verify", bench_verify_name(opts.verify));
 	bench_json_u64("page_size", bench_page_size());
 	bench_json_bool("memcg", cfg.memcg);
-	bench_json_u64_or_null("memcg_max", cfg.memcg_max);
 	bench_json_bool("pressure", cfg.pressure);
 	if (cfg.stuck)
 		bench_json_u64("beside", res->writes);
@@ -1278,13 +1258,7 @@ static const char help_text[] =
 "\n"
 "Conditions:\n"
 "      --memory-pressure run stress-ng alongside, outside of the memory cgroup\n"
-"      --pressure-args ARGS\n"
-"                        its options, split at blanks (default\n"
-"                        \"" DEFAULT_PRESSURE "\")\n"
-"      --pressure-settle N\n"
-"                        seconds to wait for the memory to fill up (default 2)\n"
 "      --memcg           run in a new child memory cgroup (cgroup v2; needs root)\n"
-"      --memcg-max SIZE  its memory.max; too small a value ends in an OOM kill\n"
 "\n"
 "Checks (never of time):\n"
 "      --verify[=cheap]  the default. The number of bytes read is the number written.\n"
@@ -1322,11 +1296,8 @@ enum {
 	OPT_COUNT,
 	OPT_MARKER,
 	OPT_MEMCG,
-	OPT_MEMCG_MAX,
 	OPT_PAIR,
 	OPT_PRESSURE,
-	OPT_PRESSURE_ARGS,
-	OPT_PRESSURE_SETTLE,
 	OPT_RESIDUE,
 	OPT_SIZES,
 	OPT_SPLICE,
@@ -1339,12 +1310,9 @@ static const struct option own_options[] = {
 	{ "count",		required_argument,	NULL, OPT_COUNT },
 	{ "marker",		no_argument,		NULL, OPT_MARKER },
 	{ "memcg",		no_argument,		NULL, OPT_MEMCG },
-	{ "memcg-max",		required_argument,	NULL, OPT_MEMCG_MAX },
 	{ "memory-pressure",	no_argument,		NULL, OPT_PRESSURE },
 	{ "pair",		no_argument,		NULL, OPT_PAIR },
 	{ "pipe-size",		required_argument,	NULL, 'p' },
-	{ "pressure-args",	required_argument,	NULL, OPT_PRESSURE_ARGS },
-	{ "pressure-settle",	required_argument,	NULL, OPT_PRESSURE_SETTLE },
 	{ "readers",		required_argument,	NULL, 'r' },
 	{ "residue",		required_argument,	NULL, OPT_RESIDUE },
 	{ "size",		required_argument,	NULL, 's' },
@@ -1360,7 +1328,7 @@ static void parse(int argc, char **argv)
 	static const struct bench_list pair_sizes = {
 		7, { 1, 64, KIB, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB }
 	};
-	bool sweep_only = false, pressure_detail = false, warmup_set = false;
+	bool sweep_only = false, warmup_set = false;
 	unsigned int i;
 	int c;
 
@@ -1382,22 +1350,11 @@ static void parse(int argc, char **argv)
 		case OPT_MEMCG:
 			cfg.memcg = true;
 			break;
-		case OPT_MEMCG_MAX:
-			cfg.memcg_max = bench_parse_u64("--memcg-max", optarg, 1, 1ULL << 50, true);
-			break;
 		case OPT_PAIR:
 			cfg.pair = true;
 			break;
 		case OPT_PRESSURE:
 			cfg.pressure = true;
-			break;
-		case OPT_PRESSURE_ARGS:
-			cfg.pressure_args = optarg;
-			pressure_detail = true;
-			break;
-		case OPT_PRESSURE_SETTLE:
-			cfg.settle = bench_parse_u64("--pressure-settle", optarg, 0, 3600, false);
-			pressure_detail = true;
 			break;
 		case 'p':
 			cfg.pipe_size = bench_parse_u64("--pipe-size", optarg, 1, MAX_SIZE, true);
@@ -1460,10 +1417,6 @@ static void parse(int argc, char **argv)
 		bench_usage("--stuck takes a --count of at most %u", UINT_MAX);
 	if (cfg.count && opts.seconds > 0 && !cfg.stuck)
 		bench_usage("--count and --seconds exclude each other");
-	if (cfg.memcg_max && !cfg.memcg)
-		bench_usage("--memcg-max needs --memcg");
-	if (pressure_detail && !cfg.pressure)
-		bench_usage("--pressure-args and --pressure-settle need --memory-pressure");
 	if (opts.corrupt && !opts.verify)
 		bench_usage("--corrupt would go unnoticed with --no-verify");
 	for (i = 0; i < cfg.readers.nr && !cfg.pair && !cfg.stuck; i++)

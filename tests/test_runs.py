@@ -2,6 +2,7 @@
 """What the runs of results/ say of a topic."""
 
 import json
+from dataclasses import replace
 from unittest import mock
 
 from support import Case, KernelCase, git, put
@@ -143,6 +144,22 @@ class Written(KernelCase):
             self.write(name, [row(condition, patched=values[-1] if condition == "b" else 3)])
             found = self.figures()
             self.assertEqual(([one["values"]["patched"] for one in found.rows], found.notes), (values, notes))
+
+    def test_columns(self):
+        """A row of a newer run keeps columns of an older one: those of kernels on the base, and
+        of the same series all; not where the base is another."""
+        self.one = replace(self.one, instead=("tree",))
+        self.write("2026-02-03", [row("a", baseline=1, patched=2, tree=3, more=4)])
+        for name, how, columns in (("2026-02-04", {}, {"tree": 3, "more": 4}),
+                                   ("2026-02-05", {"base_code": "another"}, {})):
+            self.write(name, [row("a", baseline=1, patched=5)], **how)
+            self.assertEqual(self.figures().rows[0]["values"], {"baseline": 1, "patched": 5} | columns)
+        table = self.root / "patches/alpha/series.toml"
+        put(table, table.read_text() + '\n[base."v0".earlier]\nold = "Taken before."\n')
+        self.one = replace(model.find_topic("alpha"), instead=("tree",))
+        self.write("2026-02-01", [row("b", baseline=1, patched=2, tree=3, more=4)], code="old")
+        self.write("2026-02-02", [row("b", baseline=1, patched=5)])
+        self.assertIn({"baseline": 1, "patched": 5, "tree": 3}, [one["values"] for one in self.figures().rows])
 
     def test_pooled(self):
         """Rounds of all runs of the series are one sample, but for those of another

@@ -242,10 +242,25 @@ def averages(rounds: list[dict], key: tuple) -> dict[str, float]:
     return {side: stats.average(found) for side, found in values.items()}
 
 
+def base_kernels(environment: dict) -> dict[str, tuple[str, str]]:
+    """What the base's kernel of each configuration in a topic's @environment is built from."""
+    return {kernel.get("config", ""): (kernel["code"], kernel.get("config hash", ""))
+            for kernel in environment["kernels"] if kernel["side"] == "baseline"}
+
+
+def with_columns(row: dict, older: dict, sides: set[str]) -> dict:
+    """@row with the columns @sides of the @older row that it does not have itself."""
+    merged = {name: {side: value for side, value in older.get(name, {}).items() if side in sides} | row.get(name, {})
+              for name in ("values", "details", "spreads")}
+    return row | {name: found for name, found in merged.items() if found}
+
+
 def topic_figures(base: Base, repo: Path, topic: Topic) -> Figures:
     """What the runs of @base say of @topic: of the series as it is in @repo, and of states
     whose figures still count what these runs do not have; where there is none, what the
-    newest run has."""
+    newest run has.  A row of the newest run has columns of an older one, with the same
+    kernels of the base, that it does not have: all of the same series, or those of
+    kernels that stand on the base."""
     with_topic = []
     for path in all_runs(base):
         file = path / "environment.json"
@@ -262,11 +277,18 @@ def topic_figures(base: Base, repo: Path, topic: Topic) -> Figures:
     used = counting or [(*with_topic[-1], "")]
     # A run may have counts alone.
     newest = next((known for path, known, _ in reversed(used) if boots_of(path, topic)), used[-1][1])
-    rows, rounds, reasons = {}, [], {}
+    rows, rounds, reasons, kernels = {}, [], {}, {}
     for path, known, why in used:
         own = {key_of(row): row for row in read_summary(path / "summary.json") if row["topic"] == topic.name}
+        bases = base_kernels(known)
+        for key in own.keys() & rows.keys():
+            older = rows[key]
+            if all(bases.get(config, one) == one for config, one in kernels[key].items()):
+                sides = older["values"].keys() - {"baseline", "patched"}
+                own[key] = with_columns(own[key], older, sides if why == reasons[key] else sides & {*topic.instead})
         rows |= own
         reasons |= dict.fromkeys(own, why)
+        kernels |= dict.fromkeys(own, bases)
         # Kernels that differ in anything, or another machine, do not go into one mean.
         same = {side for side in {kernel["side"] for kernel in known["kernels"]}
                 if codes(known, side, timed=True) == codes(newest, side, timed=True)}

@@ -89,6 +89,13 @@ class Diagnostics(Case):
                                           "    7 |         x = 0;\n      |         ^\n1 error generated.\n"),
                          {"mm/filemap.c: error: use of undeclared identifier 'x'"})
 
+    def test_guard(self):
+        """guard() is not taken for a lock that is left, but what sparse says of others is kept."""
+        text = "../fs/pidfs.c:{}:6: warning: context imbalance in 'f' - {}\n"
+        self.assertEqual(lint.diagnostics(text.format(639, "wrong count at exit")
+                                          + text.format(7, "different lock contexts for basic block")),
+                         {"fs/pidfs.c: warning: context imbalance in 'f' - different lock contexts for basic block"})
+
 
 class Frame(Case):
     """configs.frame(): one function."""

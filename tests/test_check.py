@@ -207,19 +207,23 @@ class Check(KernelCase):
         found = {}
         for module, name, fake in ((check, "newest_suites", lambda *_: found["where"]),
                                    (check, "fresh_suites", lambda *_: found["fresh"]), (check, "ROOT", self.root),
+                                   (check, "read_json", lambda _path: {"suites": found["suites"]}),
                                    (check.figures, "out_of_date", lambda *_: found["wrong"]),
                                    (check.figures, "load", lambda *_: {"gamma": (one, Figures(
                                        [{"metric": "m", "condition": "c"}] * bool(found["where"]), [found["where"]],
                                        found["fresh"]))})):
             self.enterContext(mock.patch.object(module, name, fake))
         readme = [(self.root / "README.md", "text")]
-        for where, fresh, wrong, verdicts in (
-                    (None, False, [], [SKIPPED, SKIPPED, PASSED]),
-                    (Path("2026-02-03"), False, [], [SKIPPED, SKIPPED, PASSED]),
-                    (Path("2026-02-03"), True, [], [PASSED, PASSED, PASSED, PASSED]),
-                    (Path("2026-02-03"), True, readme, [PASSED, PASSED, PASSED, FAILED])):
-            with self.subTest(where=where, fresh=fresh, wrong=wrong):
-                found.update(where=where, fresh=fresh, wrong=wrong)
+        now = {"suite": "ltp", "config": "um"}
+        before = now | {"earlier": True}
+        for where, fresh, ran, wrong, verdicts in (
+                    (None, False, now, [], [SKIPPED, SKIPPED, PASSED]),
+                    (Path("2026-02-03"), False, now, [], [SKIPPED, SKIPPED, PASSED]),
+                    (Path("2026-02-03"), True, now, [], [PASSED, PASSED, PASSED, PASSED]),
+                    (Path("2026-02-03"), True, before, [], [PASSED, PASSED, SKIPPED, PASSED]),
+                    (Path("2026-02-03"), True, now, readme, [PASSED, PASSED, PASSED, FAILED])):
+            with self.subTest(where=where, fresh=fresh, ran=ran, wrong=wrong):
+                found.update(where=where, fresh=fresh, suites=[ran], wrong=wrong)
                 self.assertEqual([row.verdict for row in MEASURED(self.base, self.dir)], verdicts)
 
     def test_minutes(self):

@@ -419,8 +419,8 @@ class Guests(KernelCase):
                 ("suites: t", FAILED), ("suites: u", SKIPPED), ("suites: s: guest", FAILED)])
 
     def test_written(self):
-        """suites.json has what was seen, and keeps what it had of other suites on
-        the same kernels, of the same compiler."""
+        """suites.json has what was seen, and keeps what it had of other suites: as
+        earlier where kernels or compiler are others now."""
         self.table["patched", "b1"] = [1]
         done = self.compared()
         other = replace(done, suite="hackbench", seen=None, why="no package")
@@ -447,8 +447,12 @@ class Guests(KernelCase):
             write(done)
             self.compiler = "another"
             last = write(other)
-        self.assertEqual([row["suite"] for row in later["suites"]], ["hackbench"])
-        self.assertEqual([row["suite"] for row in last["suites"]], ["hackbench"])
+            again = write(done)
+        for one in (later, last):
+            self.assertEqual([(row["suite"], row.get("earlier", False)) for row in one["suites"]],
+                             [("s", True), ("hackbench", True)])
+        self.assertNotIn("earlier", again["suites"][0])
+        self.assertIn("| s * | 1.0 | um |", "\n".join(table.suites_section(last, True)))
         row = content["suites"][0]
         self.assertEqual((row["programs"], row["baseline"], row["patched"]["failed"], list(row["differ"])),
                          (3, {PASSED: 3, FAILED: 0, SKIPPED: 0}, 1, ["b1"]))

@@ -45,7 +45,7 @@ from source.build import ARM64, UM, Kernel, arch, cached, kernel, kernel_path, r
 from source.fetch import repository, unpack
 from source.tree import apply, variant, variants, with_benchmark
 
-from reports.runs import fresh_suites, newest_suites
+from reports.runs import fresh_suites, newest_suites, read_json
 
 # Raise this when what happens in a guest changes without a change of what its
 # results are remembered by: kernel, tests and script.
@@ -308,7 +308,9 @@ def measured(base: Base, repo: Path) -> Iterator[Result]:
     if where is None:
         yield Result(name, SKIPPED, "they never ran: 'make suites'")
     elif fresh_suites(base, repo, where):
-        yield Result(name, PASSED)
+        old = [f"{row['suite']} ({row['config']})" for row in read_json(where / "suites.json")["suites"]
+               if row.get("earlier")]
+        yield Result(name, SKIPPED if old else PASSED, f"'make suites' for {', '.join(old)}" if old else "")
     else:
         yield Result(name, SKIPPED, f"{where.name} had another source: 'make suites'")
     if machines.files(base):

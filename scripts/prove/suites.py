@@ -372,18 +372,19 @@ def conditions(base: Base, repo: Path, configs: list[str]) -> dict:
 
 def content(base: Base, repo: Path, found: list[Compared]) -> dict:
     """What suites.json has: what was @found now, and what the newest run has of other
-    suites on the same kernels, made by the same compiler."""
+    suites, marked as earlier where its kernels or its compiler are not those of now."""
     configs = list(dict.fromkeys(one.config for one in found))
     newest, now = newest_suites(base), conditions(base, repo, configs)
     rows = {(one.suite, one.config): json_row(one) for one in found}
     if newest:
         had = read_json(newest / "suites.json")
         before = had["environment"]
-        if before["compiler"] == now["compiler"] and {kernel["code"] for kernel in before["kernels"]} == {
-                kernel["code"] for kernel in now["kernels"]}:
-            earlier = {(row["suite"], row["config"]): row for row in had["suites"]}
-            # A suite that could not be had this time leaves what it did before.
-            rows = earlier | {key: row for key, row in rows.items() if "not run" not in row or key not in earlier}
+        same = before["compiler"] == now["compiler"] and {kernel["code"] for kernel in before["kernels"]} == {
+            kernel["code"] for kernel in now["kernels"]}
+        earlier = {(row["suite"], row["config"]): row if same else row | {"earlier": True} for row in had["suites"]}
+        # A suite that could not be had this time leaves what it did before.
+        rows = earlier | {key: row for key, row in rows.items() if "not run" not in row or key not in earlier}
+        if same:
             have = [kernel["config"] for kernel in now["kernels"]]
             now["kernels"] += [kernel for kernel in before["kernels"] if kernel["config"] not in have]
     return {"environment": now, "suites": list(rows.values())}

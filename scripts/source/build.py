@@ -325,7 +325,8 @@ def kselftests(repo: Path, revision: str, targets: list[str], target: Arch = X86
     @target is the architecture whose kernel they run on."""
     commit = commit_of(repo, revision)
     own = [name for name in regress if (REGRESS / name).is_dir()]
-    made_of = f"{tree_of(repo, revision)} {sorted(targets)} {own} {regress_hash()} {compiler(target.gcc)}"
+    made_of = (f"{tree_of(repo, revision)} {sorted(targets)} {own} {regress_hash() if own else ''} "
+               f"{compiler(target.gcc)}")
     key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
     path = cache() / "kselftest" / key
     if (path / "run_kselftest.sh").exists():

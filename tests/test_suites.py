@@ -453,6 +453,8 @@ class Guests(KernelCase):
                              [("s", True), ("hackbench", True)])
         self.assertNotIn("earlier", again["suites"][0])
         self.assertIn("| s * | 1.0 | um |", "\n".join(table.suites_section(last, True)))
+        self.assertNotIn(" * ", "\n".join(table.suites_section(content, True)))
+        self.assertIn("| s * | 1.0 | um |", "\n".join(table.suites_section(content, False)))
         row = content["suites"][0]
         self.assertEqual((row["programs"], row["baseline"], row["patched"]["failed"], list(row["differ"])),
                          (3, {PASSED: 3, FAILED: 0, SKIPPED: 0}, 1, ["b1"]))

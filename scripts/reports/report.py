@@ -23,7 +23,7 @@ from reports import machines
 from reports import plot
 from reports.figures import interval, mean, number
 from reports.stats import CANNOT_TELL, WORSE, narrow
-from reports.suites_table import EARLIER, suites_section
+from reports.suites_table import suites_section
 from source.fetch import repository
 
 from reports.runs import (AGAIN, EVIDENCE, TIMED, Figures, averages, by_key, change, fresh_suites, key_of,
@@ -40,6 +40,7 @@ UNIXBENCH = """Programs of {version} on tmpfs, one copy and two at once, for a s
 rounds: operations, or KB, a second; the series are all together. System calls, page faults and new processes are far
 dearer under User-Mode Linux than on a machine, and these programs do little else: what the series change is a smaller
 part of each row than it would be there. {compiler}, host {cpu}."""
+UNIXBENCH_EARLIER = "These ran with an earlier state of the series: `make suites`."
 COLUMNS = ("topic", "evidence", "metric", "condition", "unit", "kernel", "value", "deviation", "samples", "ratio",
            "low", "high", "rounds")
 # Rows of a topic that got worse, at most, in the report; all are in rows.csv.
@@ -123,7 +124,7 @@ def unixbench_section(base: Base, repo: Path) -> list[str]:
     taken, conditions = by_key(found), found["environment"]
     rows = [cell | {"values": averages(taken, key_of(cell)), "statistics": statistics(taken, key_of(cell))}
             for cell in found["cells"]]
-    return ["## UnixBench", "", *([] if fresh_suites(base, repo, run, name) else [EARLIER, ""]),
+    return ["## UnixBench", "", *([] if fresh_suites(base, repo, run, name) else [UNIXBENCH_EARLIER, ""]),
             UNIXBENCH.format(version=found["version"], rounds=len(taken), compiler=conditions["compiler"],
                              cpu=conditions["host CPU"]), "", *timed_table(rows), ""]
 

@@ -9,8 +9,7 @@ CONDITIONS = (
     "KASAN, `check` QEMU on x86-64 with KASAN, for what the former lacks. A program that did something else on one "
     "side was run {repeats} times more on each: it differs where the patched kernel failed as {base} never did, and "
     "is unsteady otherwise. {cpu}, {compiler}, {virtual} virtual CPUs, {memory}.")
-EARLIER = "These ran with an earlier state of the series: `make suites`."
-SOME_EARLIER = "Suites with * ran with an earlier state of the series: `make suites`."
+EARLIER = "Suites with * ran with an earlier state of the series: `make suites`."
 HEADS = ("suite", "version", "guest", "programs", "baseline: passed, failed, skipped", "patched", "differ", "unsteady")
 
 
@@ -26,15 +25,14 @@ def behaviours(sides: dict) -> str:
 def suites_section(content: dict, fresh: bool) -> list[str]:
     """The lines of the section of a suites.json; @fresh: it is of the series as they are."""
     where = content["environment"]
-    older = any(row.get("earlier") for row in content["suites"])
-    lines = ["## Other people's tests", "", *([EARLIER, ""] if not fresh else [SOME_EARLIER, ""] if older else []),
+    marks = [" *" if row.get("earlier") or not fresh else "" for row in content["suites"]]
+    lines = ["## Other people's tests", "", *([EARLIER, ""] if any(marks) else []),
              CONDITIONS.format(
                  base=where["base"], repeats=where["repeats"], cpu=where["host CPU"], compiler=where["compiler"],
                  virtual=where["virtual CPUs"], memory=where["memory"]), "",
              "| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
     notes = []
-    for row in content["suites"]:
-        mark = " *" if fresh and row.get("earlier") else ""
+    for row, mark in zip(content["suites"], marks, strict=True):
         version = row.get("version") or row["not run"].splitlines()[0]
         name = f"{row['suite']}{mark} | {version} | {row['config']}"
         if "not run" in row:

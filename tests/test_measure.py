@@ -413,7 +413,7 @@ class Fault(Case):
         """Reads of the mmap_lock, and waits for it, by the neighbour; who is not
         there has no row."""
         self.run_of("map-9000", [0, 0.0005, 0.25])
-        self.run_of("fork-9000", [], forks={"number": 2, "mean_ns": 5e6, "p50_ns": 5e6, "p99_ns": 5e6})
+        self.run_of("fork-9000", [], forks={"number": 2, "mean_ns": 5e6, "p50_ns": 5e6, "p99_ns": 5e6}, fork_sleeps=3)
         rows = fault.virtual_rows(self.dir, ", again")
         found = {(one["metric"].removeprefix("virtual_"), one["condition"]): one["value"] for one in rows}
         where = "beside mmap(), 9000 VMAs, again"
@@ -422,15 +422,15 @@ class Fault(Case):
                          [3.0, 250.5, 1.0, 50.0, 3.0, 1.0])
         self.assertNotIn(("forks_mean", where), found)
         where = "beside fork(), 9000 VMAs, again"
-        self.assertEqual([found[name, where] for name in ("mmap_lock_reads", "mmap_lock_wait", "forks_mean")],
-                         [0.0, 0.0, 5.0])
+        self.assertEqual([found[name, where] for name in ("mmap_lock_reads", "mmap_lock_wait", "forks_mean",
+                                                          "fork_sleeps")], [0.0, 0.0, 5.0, 1.5])
         self.assertEqual({one["evidence"] for one in rows}, {"icount"})
 
     def test_thrash(self):
         """The cgroup that thrashes has rows alone, and beside fork()."""
         forks = {"number": 2, "mean_ns": 5e6, "p50_ns": 5e6, "p99_ns": 7e6}
         self.run_of("thrash", [0.002])
-        self.run_of("thrash-fork", [], forks=forks)
+        self.run_of("thrash-fork", [], forks=forks, fork_sleeps=0)
         found = {(one["metric"].removeprefix("virtual_"), one["condition"]): one["value"]
                  for one in fault.thrash_rows(self.dir)}
         alone = "memory cgroup that thrashes"

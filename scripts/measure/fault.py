@@ -73,6 +73,9 @@ def lock_rows(run: Path, name: str, condition: str) -> list[dict]:
         if who in result:
             rows += [row(f"virtual_{who}_{which}", "ms", condition, "icount", result[who][f"{which}_ns"] / 1e6)
                      for which in ("mean", "p50", "p99")]
+    if "forks" in result:
+        rows.append(row("virtual_fork_sleeps", "per fork", condition, "icount",
+                        result["fork_sleeps"] / result["forks"]["number"]))
     return rows
 
 

@@ -342,10 +342,11 @@ inval:
 }
 
 /*
- * The first attempt of handle_vma_fault() has dropped the VMA lock and returned
- * @ret, with VM_FAULT_RETRY, mostly because it had to wait.  Make a second one.
- * With FAULT_FLAG_TRIED it keeps the lock while it waits for a page, so it comes to
- * an end, unless it does need the mmap_lock, or waits for userfaultfd again.
+ * An attempt of handle_vma_fault() has dropped the VMA lock and returned @ret, with
+ * VM_FAULT_RETRY, mostly because it had to wait.  Make the attempts that follow under
+ * the mmap_lock otherwise.  The last one has FAULT_FLAG_TRIED: it keeps the lock while
+ * it waits for a page, so it comes to an end, unless it does need the mmap_lock, or
+ * waits for userfaultfd again.
  */
 vm_fault_t retry_vma_fault(vm_flags_t vm_flags, unsigned long address,
 			   unsigned int flags, struct pt_regs *regs,
@@ -373,7 +374,10 @@ vm_fault_t retry_vma_fault(vm_flags_t vm_flags, unsigned long address,
 		vma_end_read(vma);
 		return ret;
 	}
-	return handle_vma_fault(vma, address, flags | FAULT_FLAG_TRIED, regs) |
+	/* The third attempt has it, the second one if the first was major */
+	if ((ret & VM_FAULT_MAJOR) || (flags & FAULT_FLAG_VMA_LOCK))
+		flags |= FAULT_FLAG_TRIED;
+	return handle_vma_fault(vma, address, flags | FAULT_FLAG_VMA_LOCK, regs) |
 	       (ret & VM_FAULT_MAJOR);
 }
 

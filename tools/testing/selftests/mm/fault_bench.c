@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -48,6 +49,7 @@ static pthread_barrier_t gate;
 
 struct samples { __u64 *v; size_t n, max; };
 static struct samples *waits, ui, forks;
+static long fork_sleeps;
 
 static __u64 now(void)
 {
@@ -149,6 +151,7 @@ static void *be_ui(void *arg)
 
 static void *be_neighbour(void *arg)
 {
+	struct rusage before, after;
 	__u64 begin;
 	size_t i;
 	pid_t pid;
@@ -158,11 +161,14 @@ static void *be_neighbour(void *arg)
 	while (now() < deadline) {
 		if (neighbour == FORK) {
 			usleep(300000);
+			getrusage(RUSAGE_THREAD, &before);
 			begin = now();
 			pid = fork();
 			if (!pid)
 				_exit(0);
 			add(&forks, begin);
+			getrusage(RUSAGE_THREAD, &after);
+			fork_sleeps += after.ru_nvcsw - before.ru_nvcsw;
 			waitpid(pid, NULL, 0);
 		} else {
 			at = memory(BIG, 0);
@@ -272,6 +278,8 @@ static void run_threads(void)
 	show("faults", &all);
 	show("ui", &ui);
 	show("forks", &forks);
+	if (forks.n)
+		printf(json ? ", \"fork_sleeps\": %ld" : "forks slept %ld times\n", fork_sleeps);
 }
 
 static void map_pages(void)

@@ -3287,9 +3287,9 @@ vm_fault_t retry_vma_fault(vm_flags_t vm_flags, unsigned long address,
 			   vm_fault_t ret);
 
 /*
- * Handle a fault from user space under the lock of @vma, which is dropped, once more
- * if it had to wait.  On VM_FAULT_RETRY, handle signals, then retry under the
- * mmap_lock, with FAULT_FLAG_TRIED if VM_FAULT_MAJOR is set.
+ * Handle a fault from user space under the lock of @vma, and drop the lock.
+ * Retry a fault that has waited.  On VM_FAULT_RETRY, handle signals, then
+ * retry under the mmap_lock, with FAULT_FLAG_TRIED if VM_FAULT_MAJOR is set.
  */
 static inline vm_fault_t
 handle_vma_fault(struct vm_area_struct *vma, unsigned long address,

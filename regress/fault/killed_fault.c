@@ -16,8 +16,6 @@
 #include "../../tools/testing/selftests/mm/dm_hold.h"
 
 #define MOUNTED		"/tmp/killed_fault"
-#define load(p)		__atomic_load_n(p, __ATOMIC_ACQUIRE)
-#define store(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
 
 enum { MAPPED = 1, UNMAP, UNMAPPED };
 static struct {

@@ -15,8 +15,6 @@
 
 #define KNOBS		"/sys/kernel/debug/fault_knockout/skip"
 #define OFFSET		(1UL << 20)
-#define load(p)		__atomic_load_n(p, __ATOMIC_ACQUIRE)
-#define store(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
 
 enum { READY = 1, WRITE, CHANGE };
 static struct {

@@ -19,6 +19,8 @@
 
 #define NULLB		"/sys/kernel/config/nullb/fault_retry"
 #define SIZE		(8UL << 20)
+#define load(p)		__atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define store(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define comes(cond)	/* within some ten seconds */		\
 ({	int left_ = 10000;					\
 	while (!(cond) && left_--)				\

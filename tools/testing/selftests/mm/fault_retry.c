@@ -29,8 +29,6 @@
 #define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
 #define TARGET		(2UL << 20)		/* the fault is here in it */
 #define HOLD_AT		((char *)0x100000)	/* fork() comes here first */
-#define load(p)		__atomic_load_n(p, __ATOMIC_ACQUIRE)
-#define store(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
 
 enum { FIRST, SECOND, HOLDER, CHANGER, RESOLVER, NR_ACTORS };
 enum { READY = 1, SKIPPED, FAILED };
@@ -110,7 +108,7 @@ static void *act(void *arg)
 		usleep(1000);
 	store(&me->begun, 1);
 	if (me == &actors[CHANGER]) {
-		me->code = change(*changing);
+		me->code = change(*changing) < 0 ? errno : 0;
 	} else if (me == &actors[RESOLVER]) {
 		resolve();
 	} else {
@@ -183,6 +181,8 @@ static int stage(void)
 		    (rwp && ioctl(uffd, UFFDIO_RWPROTECT, &protect)))
 			return SKIPPED;
 	}
+	/* Wait for the read of a task that was killed: its page is not dropped before */
+	pread(fds[DATA], &cpu, 1, TARGET);
 	return comes(!(how.swap ? madvise(at, psz, MADV_PAGEOUT) : fsync(fds[DATA]) ?:
 		       posix_fadvise(fds[DATA], 0, 0, POSIX_FADV_DONTNEED)) && !resident()) ?
 	       READY : FAILED;

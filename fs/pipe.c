@@ -385,15 +385,22 @@ static noinline size_t anon_pipe_copy_unlocked(struct pipe_inode_info *pipe, uns
 	return failed ? done : SIZE_MAX;
 }
 
+/* So often, a read faults in its memory without pipe->mutex. */
+#define PIPE_FAULT_ROUNDS	4
+
 /*
  * Copy what a read gets, and leave it in the pipe. Returns how many bytes, or an
- * error if there are none. If memory has to be faulted in first, returns -EAGAIN
- * then, for others may have read. *@limit is how many bytes there is memory for.
+ * error if there are none. If memory has to be faulted in first, and *@rounds are
+ * left, returns -EAGAIN then, for others may have read. *@limit is how many bytes
+ * there is memory for.
  */
 static ssize_t anon_pipe_copy(struct pipe_inode_info *pipe, unsigned int head,
-			      struct iov_iter *to, size_t *limit, bool wake_next_reader)
+			      struct iov_iter *to, size_t *limit, unsigned int *rounds,
+			      bool wake_next_reader)
 {
 	bool notes = pipe_has_watch_queue(pipe);
+	/* Notifications are short, and cannot be referenced. */
+	bool nofault = !notes && *rounds;
 	unsigned int tail = pipe->tail;
 	struct pipe_buffer *buf;
 	size_t done = 0;
@@ -413,16 +420,18 @@ static ssize_t anon_pipe_copy(struct pipe_inode_info *pipe, unsigned int head,
 		if (unlikely(error))
 			break;
 
-		/* Notifications are short, and cannot be referenced. */
-		if (!notes)
+		if (nofault)
 			pagefault_disable();
 		written = copy_page_to_iter(buf->page, buf->offset, chars, to);
-		if (!notes)
+		if (nofault)
 			pagefault_enable();
 		if (unlikely(written < chars)) {
 			iov_iter_revert(to, written);
-			if (notes)
-				return -EFAULT;
+			if (!nofault) {
+				error = -EFAULT;
+				break;
+			}
+			--*rounds;
 			written = anon_pipe_copy_unlocked(pipe, tail, to, wake_next_reader);
 			if (written != SIZE_MAX)
 				*limit = done + written;
@@ -465,6 +474,7 @@ static ssize_t
 anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 {
 	size_t total_len = iov_iter_count(to), limit = SIZE_MAX;
+	unsigned int rounds = PIPE_FAULT_ROUNDS;
 	struct file *filp = iocb->ki_filp;
 	struct pipe_inode_info *pipe = filp->private_data;
 	bool wake_writer = false, wake_next_reader = false;
@@ -515,7 +525,7 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 #endif
 
 		if (!pipe_empty(head, pipe->tail)) {
-			ssize_t copied = anon_pipe_copy(pipe, head, to, &limit,
+			ssize_t copied = anon_pipe_copy(pipe, head, to, &limit, &rounds,
 							wake_next_reader);
 
 			if (copied == -EAGAIN)
@@ -687,6 +697,8 @@ static bool anon_pipe_hand_over(struct pipe_inode_info *pipe, struct wake_q_head
 	struct anon_pipe_prep *prep, *next;
 	unsigned int head = pipe->head, wanted = READ_ONCE(pipe->room_wanted);
 
+	if (unlikely(READ_ONCE(pipe->exclusive_poll)))
+		return false;
 	/* A few reads leave the room to pollers and others that do not queue. */
 	if (wanted) {
 		WRITE_ONCE(pipe->room_wanted, wanted - 1);
@@ -885,7 +897,6 @@ static int anon_pipe_put(struct pipe_inode_info *pipe, struct anon_pipe_prep *pr
 	unsigned int room = anon_pipe_room(pipe), len;
 	struct pipe_buffer *buf;
 	struct page *page;
-	bool fits;
 	int ret;
 
 	if (prep->small && !prep->nr && !prep->error) {
@@ -898,9 +909,8 @@ static int anon_pipe_put(struct pipe_inode_info *pipe, struct anon_pipe_prep *pr
 	}
 
 	buf = prep->merge ? anon_pipe_merge_buf(pipe, prep->merge) : NULL;
-	fits = prep->nr + DIV_ROUND_UP(iov_iter_count(from), PAGE_SIZE) <= room;
-	/* If the guess was wrong, copy again, unless it only takes one more buffer. */
-	if (!prep->small && (buf ? !prep->odd && !fits : prep->odd && prep->nr)) {
+	/* If the guess was wrong, copy again. */
+	if (!prep->small && (buf ? !prep->odd : prep->odd && prep->nr)) {
 		anon_pipe_unprepare(prep, from, 0);
 		prep->odd = buf ? prep->merge : 0;
 		if (!buf)
@@ -952,10 +962,9 @@ static void anon_pipe_wait(struct pipe_inode_info *pipe, struct anon_pipe_prep *
 		anon_pipe_unprepare(prep, from, PIPE_DEF_BUFFERS);
 	nr = prep->nr;
 	bufs = account_pipe_buffers(user, 0, nr);
-	/* It asks for nothing, so this is not to be audited. */
+	/* The user asks for nothing, so a refusal is not worth a record. */
 	if ((too_many_pipe_buffers_soft(bufs) || too_many_pipe_buffers_hard(bufs)) &&
-	    !has_capability_noaudit(current, CAP_SYS_RESOURCE) &&
-	    !has_capability_noaudit(current, CAP_SYS_ADMIN)) {
+	    !capable_noaudit(CAP_SYS_RESOURCE) && !capable_noaudit(CAP_SYS_ADMIN)) {
 		account_pipe_buffers(user, nr, 0);
 		nr = 0;
 		prep->lean = true;
@@ -1021,7 +1030,9 @@ static noinline ssize_t anon_pipe_write_slow(struct kiocb *iocb, struct iov_iter
 	int ret = 0;
 
 	if (!locked) {
-		anon_pipe_fill(pipe, &prep, iocb, from);
+		/* Without readers, do not wait for memory. */
+		if (READ_ONCE(pipe->readers))
+			anon_pipe_fill(pipe, &prep, iocb, from);
 		mutex_lock(&pipe->mutex);
 	}
 
@@ -1213,6 +1224,15 @@ pipe_poll(struct file *filp, poll_table *wait)
 	    wait && (wait->_key & EPOLLET) &&
 	    unlikely(!READ_ONCE(pipe->pseudo_edgetrigger)))
 		WRITE_ONCE(pipe->pseudo_edgetrigger, true);
+
+	/*
+	 * A wakeup reaches an exclusive poller when the waiters before it have
+	 * had theirs. Wakeups are few where reads hand over.
+	 */
+	if ((filp->f_mode & FMODE_WRITE) &&
+	    wait && (wait->_key & EPOLLEXCLUSIVE) && (wait->_key & EPOLLOUT) &&
+	    unlikely(!READ_ONCE(pipe->exclusive_poll)))
+		WRITE_ONCE(pipe->exclusive_poll, true);
 
 	/*
 	 * Reading pipe state only -- no need for acquiring the semaphore.

@@ -78,6 +78,7 @@ union pipe_index {
  *	@r_counter: reader counter
  *	@w_counter: writer counter
  *	@pseudo_edgetrigger: has an EPOLLET consumer, enable per-write wakeups
+ *	@exclusive_poll: has an EPOLLEXCLUSIVE poller for room, hand over nothing
  *	@room_wanted: how many reads still leave room to writers that do not queue
  *	@merge_room: how much may be merged with the last buffer: a hint
  *	@merge_head: the head for which @merge_room holds
@@ -107,6 +108,7 @@ struct pipe_inode_info {
 #ifdef CONFIG_WATCH_QUEUE
 	bool note_loss;
 #endif
+	bool exclusive_poll;
 	u8 room_wanted;
 	u8 merge_room;
 	pipe_index_t merge_head;
@@ -340,13 +342,13 @@ bool too_many_pipe_buffers_soft(unsigned long user_bufs);
 bool too_many_pipe_buffers_hard(unsigned long user_bufs);
 bool pipe_is_unprivileged_user(void);
 
-/* for F_SETPIPE_SZ and F_GETPIPE_SZ */
-/* A writer that does not queue has found @pipe full: the next reads leave it room. */
+/* A writer that does not queue has found @pipe full: leave room in the next reads. */
 static inline void pipe_want_room(struct pipe_inode_info *pipe)
 {
 	WRITE_ONCE(pipe->room_wanted, PIPE_LEAVE_ROOM);
 }
 
+/* for F_SETPIPE_SZ and F_GETPIPE_SZ */
 int pipe_resize_ring(struct pipe_inode_info *pipe, unsigned int nr_slots);
 long pipe_fcntl(struct file *, unsigned int, unsigned int arg);
 struct pipe_inode_info *get_pipe_info(struct file *file, bool for_splice);

@@ -186,6 +186,35 @@ TEST_F_TIMEOUT(stuck, file_pages, TIMEOUT)
 	expect_works(_metadata, self->p);
 }
 
+/*
+ * A read ends although one of two pages of its memory is taken away each time that
+ * the other comes.
+ */
+TEST_F_TIMEOUT(stuck, memory_goes_away, TIMEOUT)
+{
+	ssize_t len = variant->pages * psz, page, nr = 0;
+
+	if (variant->pages < 3 || variant->len || variant->missing)
+		SKIP(return, "not of whole pages, all of which are missing");
+	ASSERT_EQ(len, put(self->p[1], len, 1, 0));
+	self->io.fd = self->p[0];
+	self->io.is_read = true;
+	io_start(_metadata, &self->io);
+	do {
+		page = lazy_fault(&self->l);
+		if (page == 0 || page == 1)
+			madvise(self->l.map + !page * psz, psz, MADV_DONTNEED);
+		if (page >= 0)
+			lazy_provide(&self->l, page, page + 1);
+		nr += page == 0;
+		ASSERT_GT(100, nr);
+	} while (!io_done(&self->io));
+	ASSERT_EQ(len, io_join(&self->io));
+	ASSERT_LE(1, nr);
+	ASSERT_TRUE(matches(self->l.map + psz, len - psz, 1, psz));
+	expect_works(_metadata, self->p);
+}
+
 static void *do_close(void *arg)
 {
 	struct io *io = arg;
@@ -207,6 +236,17 @@ TEST_F_TIMEOUT(stuck, close, TIMEOUT)
 	ASSERT_FALSE(io_done(&self->io));
 	lazy_provide(&self->l, 0, self->l.nr);
 	ASSERT_EQ(-EPIPE, io_join(&self->io));
+	ASSERT_EQ(1, nr_signals);
+}
+
+/* A writer without readers is told so before it waits for its memory. */
+TEST_F_TIMEOUT(stuck, no_reader, TIMEOUT)
+{
+	count_signals(SIGPIPE, 0);
+	ASSERT_EQ(0, close(self->p[0]));
+	io_start(_metadata, &self->io);
+	ASSERT_EQ(-EPIPE, io_join(&self->io));
+	ASSERT_EQ(-1, lazy_fault(&self->l));
 	ASSERT_EQ(1, nr_signals);
 }
 

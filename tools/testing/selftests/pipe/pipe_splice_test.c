@@ -49,6 +49,7 @@ TEST_F(pipe, tee_and_recycle)
 TEST_F(pipe, merge_with_moved)
 {
 	const ssize_t odd = 3000 % psz, len = (SLOTS - 1) * psz + odd;
+	unsigned char *buf;
 	int full;
 
 	for (full = 0; full < 2; full++) {
@@ -62,6 +63,13 @@ TEST_F(pipe, merge_with_moved)
 		ASSERT_EQ(100, get(self->q[0], 100, 1, 0));
 		ASSERT_EQ(full ? odd : len, get(self->q[0], full ? odd : len, 2, 0));
 	}
+	/* What is merged is written, though the memory ends behind it. */
+	buf = fill(guarded(_metadata, 2000), 2000, 2, 0);
+	ASSERT_EQ(100, put(self->p[1], 100, 1, 0));
+	ASSERT_EQ(100, do_splice(self->p[0], self->q[1], 100));
+	ASSERT_EQ(100, do_write(self->q[1], buf, psz + 100));
+	ASSERT_EQ(100, get(self->q[0], 100, 1, 0));
+	ASSERT_EQ(100, get(self->q[0], psz, 2, 0));
 	expect_works(_metadata, self->q);
 }
 

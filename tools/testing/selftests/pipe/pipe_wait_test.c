@@ -205,6 +205,53 @@ TEST_F(pipe, epollet_room)
 	}
 }
 
+static void *wait_for_event(void *arg)
+{
+	struct epoll_event ev;
+	struct io *io = arg;
+
+	__atomic_store_n(&io->tid, syscall(__NR_gettid), __ATOMIC_RELEASE);
+	io->ret = epoll_wait(io->fd, &ev, 1, -1);
+	__atomic_store_n(&io->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* An exclusive poller is told of room when the writers before it had some. */
+TEST_F(pipe, epollexclusive_room)
+{
+	struct epoll_event ev = { .events = EPOLLOUT | EPOLLEXCLUSIVE };
+	struct io io[20], poller = { .fd = epoll_create1(EPOLL_CLOEXEC) };
+	ssize_t i, page, pos[NR(io) + 1] = { };
+
+	ASSERT_EQ(SLOTS, move_pages(put, self->p[1], SLOTS));
+	start_writers(_metadata, io, NR(io), self->p[1], 4 * psz);
+	ASSERT_EQ(0, epoll_ctl(poller.fd, EPOLL_CTL_ADD, self->p[1], &ev));
+	ASSERT_EQ(0, pthread_create(&poller.thread, NULL, wait_for_event,
+				    &poller));
+	ASSERT_TRUE(WAIT_FOR(io_sleeps(&poller)));
+	for (page = 0; page <= SLOTS + 4 * NR(io); page++) {
+		ASSERT_TRUE(page <= NR(io) || io_done(&poller));
+		ASSERT_EQ(psz, read(self->p[0], scratch, psz));
+		for (i = page < SLOTS ? NR(io) + 1 : 0; i <= NR(io); i++)
+			if (matches(scratch, psz, i, pos[i]))
+				break;
+		ASSERT_EQ(page < SLOTS, i > NR(io));
+		if (page >= SLOTS)
+			pos[i] += psz;
+		if (page > NR(io))
+			continue;
+		ASSERT_TRUE(WAIT_FOR(io_done(&poller) ||
+				     bytes_in(self->p[0]) == SLOTS * psz));
+		/* The room is for what was told of it, and writers sleep. */
+		if (page == NR(io))
+			ASSERT_EQ(psz, put(self->p[1], psz, NR(io), 0));
+	}
+	ASSERT_EQ(1, io_join(&poller));
+	for (i = 0; i < NR(io); i++)
+		ASSERT_EQ(4 * psz, io_join(&io[i]));
+	expect_works(_metadata, self->p);
+}
+
 /* SIGIO tells readers of each write, and writers of each read. */
 TEST_F(pipe, sigio)
 {

@@ -343,10 +343,11 @@ inval:
 
 /*
  * An attempt of handle_vma_fault() has dropped the VMA lock and returned @ret, with
- * VM_FAULT_RETRY, mostly because it had to wait.  Make the attempts that follow under
- * the mmap_lock otherwise.  The last one has FAULT_FLAG_TRIED: it keeps the lock while
- * it waits for a page, so it comes to an end, unless it does need the mmap_lock, or
- * waits for userfaultfd again.
+ * VM_FAULT_RETRY, mostly because it had to wait.  Do not retry under the mmap_lock,
+ * but under the VMA lock again.  FAULT_FLAG_VMA_LOCK in @flags says that this was the
+ * second attempt.  The last one has FAULT_FLAG_TRIED: it keeps the lock while it waits
+ * for a page, so it comes to an end, unless it needs the mmap_lock, or waits for
+ * userfaultfd again.
  */
 vm_fault_t retry_vma_fault(vm_flags_t vm_flags, unsigned long address,
 			   unsigned int flags, struct pt_regs *regs,
@@ -364,8 +365,7 @@ vm_fault_t retry_vma_fault(vm_flags_t vm_flags, unsigned long address,
 	/*
 	 * Access checks of architectures look at vm_flags, and at vm_mm, which is
 	 * ours.  Without ->map_pages, ->fault() is not called under the VMA lock.
-	 * A private write without an anon_vma has waited for nothing: it needs the
-	 * mmap_lock.
+	 * A private write without an anon_vma needs the mmap_lock.
 	 */
 	if (vma->vm_flags != vm_flags ||
 	    (vma->vm_ops && !vma->vm_ops->map_pages) ||

@@ -91,7 +91,7 @@ static void delayed_put_pid(struct rcu_head *rhp)
 	put_pid(pid);
 }
 
-/* Count a pid no longer, at level @from and below */
+/* Count a pid no longer, at level @from and deeper */
 static void uncount_pid(struct pid *pid, unsigned int from)
 {
 	/* When the last one is not counted any more, RCU keeps the reaper. */

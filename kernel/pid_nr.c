@@ -9,9 +9,9 @@
  * - It is removed when the last number is given back, unless ns->next is in it.
  *   The operation that finds ->used 0 makes it ~0UL, so no number is taken in a
  *   chunk that is gone.
- * - XA_FREE_MARK is cleared when a search, or ns->next as the lock's owner moves it,
- *   leaves a chunk without a free number, and ->full says so. It is set again before
- *   free_pid_nr() returns.
+ * - XA_FREE_MARK is cleared, and ->full set, when a search finds no free number in a
+ *   chunk, or the lock's owner moves ns->next out of one that has none. It is set
+ *   again before free_pid_nr() returns, unless its number is taken by then.
  *
  * While a number is searched for under the lock, PID_NEXT_LOCKED is set, and none
  * is claimed without the lock. So -EAGAIN and -EEXIST are exact.

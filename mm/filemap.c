@@ -1644,7 +1644,7 @@ void folio_end_dropbehind(struct folio *folio)
 	 * but can happen if normal writeback just happens to find dirty folios
 	 * that were created as part of uncached writeback, and that writeback
 	 * would otherwise not need non-IRQ handling. Just skip the
-	 * invalidation in that case. So do callers that have interrupts
+	 * invalidation in that case. Skip it also if interrupts are
 	 * disabled, as the invalidation enables them.
 	 */
 	if (in_task() && !irqs_disabled() && folio_trylock(folio)) {
@@ -2844,7 +2844,7 @@ out:
 	return copied;
 }
 
-/* Let CPUs guard folios: code that removes them sees that.  Whether they may. */
+/* Set AS_GUARDED, for code that removes folios.  False if guards cannot be used. */
 static bool mapping_set_guarded(struct address_space *mapping)
 {
 	/* Mapping highmem takes locks on arm, which sleep with PREEMPT_RT. */

@@ -29,6 +29,7 @@
 #include <linux/memcontrol.h>
 #include <linux/gfp.h>
 #include <linux/uio.h>
+#include <linux/hash.h>
 #include <linux/hugetlb.h>
 #include <linux/page_idle.h>
 #include <linux/local_lock.h>
@@ -73,7 +74,7 @@ bool folio_guarded(const struct folio *folio)
 	struct address_space *mapping = READ_ONCE(folio->mapping);
 	unsigned int cpu;
 
-	/* A removed folio that is read has a reference: freezing has failed. */
+	/* A removed folio that a CPU reads keeps a reference: freezing it fails. */
 	if (!mapping || ((unsigned long)mapping & FOLIO_MAPPING_FLAGS) ||
 	    !mapping_guarded(mapping))
 		return false;
@@ -438,8 +439,8 @@ static bool lru_gen_clear_refs(struct folio *folio)
 #endif /* CONFIG_LRU_GEN */
 
 /*
- * As folio_mark_accessed(), for callers without a reference: whether there is one
- * now, to call that with, since the folio has to be activated.
+ * As folio_mark_accessed(), for callers without a reference.  True if the folio has
+ * to be activated: it has a reference now, so call folio_mark_accessed().
  */
 bool folio_mark_accessed_guarded(struct folio *folio)
 {
@@ -762,36 +763,25 @@ void folio_mark_lazyfree(struct folio *folio)
 	folio_batch_add_and_move(folio, lru_lazyfree);
 }
 
-/* The lowest and the highest address of the first @nr folios in @fbatch, or of NULLs. */
-static void folio_batch_span(const struct folio_batch *fbatch, unsigned int nr,
-			     struct folio **first, struct folio **last)
-{
-	unsigned int i;
-
-	*first = *last = fbatch->folios[0];
-	for (i = 1; i < nr; i++) {
-		*first = min(*first, fbatch->folios[i]);
-		*last = max(*last, fbatch->folios[i]);
-	}
-}
+#define GUARDED_HASH_BITS	8	/* few others have the hash of one in a batch */
 
 /*
- * Before references to the first @nr folios, which have been removed, are put: where a
- * CPU reads the folio, leave the reference with the guard, and take one that was
- * left there before, which other CPUs may read.  This ends: no new read finds a folio
- * that has been removed, and each further look means that a read has ended, or that
+ * Called before references to the first @nr folios, all removed, are put.  If a CPU
+ * reads a folio, leave the reference with its guard, and take over the one that was
+ * there: other CPUs may read that folio.  This ends: no new read finds a folio
+ * that has been removed, and each further check means that a read has ended, or that
  * a reference was left with another guard.  (tmpfs may put a folio back that it failed to
  * swap out: then a reference may go from guard to guard while the folio is read.)
  */
 static void folios_leave_guarded(struct folio_batch *fbatch, unsigned int nr)
 {
-	bool again = nr;
-	struct folio *first = NULL, *last;
+	DECLARE_BITMAP(hashes, 1 << GUARDED_HASH_BITS);
+	bool again = nr, hashed;
 	unsigned int cpu, i;
 
 	while (again) {
 		again = false;
-		last = NULL;
+		hashed = false;
 		smp_mb();	/* (B), see struct folio_guard */
 		for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 			struct folio_guard *guard = per_cpu_ptr(&folio_guards, cpu);
@@ -803,10 +793,15 @@ static void folios_leave_guarded(struct folio_batch *fbatch, unsigned int nr)
 			folio = smp_load_acquire(&guard->folio);
 			if (!folio)
 				continue;
-			/* Most of what CPUs read is elsewhere in memory. */
-			if (!last)
-				folio_batch_span(fbatch, nr, &first, &last);
-			if (folio < first || folio > last)
+			/* Most of what CPUs read is not in the batch. */
+			if (!hashed) {
+				bitmap_zero(hashes, 1 << GUARDED_HASH_BITS);
+				for (i = 0; i < nr; i++)
+					__set_bit(hash_ptr(fbatch->folios[i], GUARDED_HASH_BITS),
+						  hashes);
+				hashed = true;
+			}
+			if (!test_bit(hash_ptr(folio, GUARDED_HASH_BITS), hashes))
 				continue;
 			for (i = 0; i < nr; i++)
 				if (fbatch->folios[i] == folio)
@@ -816,7 +811,7 @@ static void folios_leave_guarded(struct folio_batch *fbatch, unsigned int nr)
 			old = xchg(&guard->kept, folio);
 			/*
 			 * If the read is over, it may have missed that: take it back.
-			 * Another CPU may have left this folio there since: look again.
+			 * Another CPU may have left this folio there since: check again.
 			 */
 			if (smp_load_acquire(&guard->folio) != folio &&
 			    cmpxchg(&guard->kept, folio, old) == folio) {
@@ -840,7 +835,7 @@ void folios_put_guarded(struct folio_batch *fbatch)
 
 /*
  * Put a reference to a folio that has been removed from i_pages, but that CPUs may
- * still read.  Look at the guards when there is a batch of folios, or @now, or where
+ * still read.  Check the guards when there is a batch of folios, or @now, or where
  * more than a page would be held back, or what comes next compares the count.
  */
 void folio_put_guarded(struct folio *folio, bool now)
@@ -858,7 +853,7 @@ void folio_put_guarded(struct folio *folio, bool now)
 
 /*
  * folio_batch_release() where the first @nr folios have been removed from @mapping, and
- * others may still be there.  For many of them, look at the guards at once.
+ * others may still be there.  For many of them, check the guards at once.
  */
 void folio_batch_put_removed(struct folio_batch *fbatch, unsigned int nr,
 			     struct address_space *mapping)
@@ -869,7 +864,7 @@ void folio_batch_put_removed(struct folio_batch *fbatch, unsigned int nr,
 	if (!mapping_guarded(mapping))
 		nr = 0;
 	now = nr >= FOLIO_BATCH_SIZE / 2;
-	/* One look for all costs less than a look for each large folio. */
+	/* One check for all costs less than one for each large folio. */
 	for (i = 0; i < nr && !now; i++)
 		now = folio_test_large(fbatch->folios[i]);
 	if (now) {

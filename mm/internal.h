@@ -636,9 +636,9 @@ static inline void force_page_cache_readahead(struct address_space *mapping,
  *	guard = NULL, with release
  *
  * With (A) and (B), at least one of the two sees what the other has stored.
- * To thaw a folio after something else was stored in its place is a release; the
- * reader loads the count with acquire, before it looks at the entry again.  A load
- * that finds the guard cleared is an acquire: the memory is reused after the copy.
+ * Unfreezing a folio is a release.  The reader loads the count with acquire before
+ * it reloads the entry: if the folio was replaced and unfrozen, it sees the new entry.
+ * Guards are loaded with acquire: if one is cleared, its copy comes before any reuse.
  *
  * "Let it be" means for folio_ref_freeze() to fail, and for code that has removed
  * the folio to put one reference later, with folio_put_guarded(), or with others

@@ -678,7 +678,7 @@ static pageout_t pageout(struct swap_io_ctx *ctx, struct address_space *mapping,
 /*
  * Same as remove_mapping, but if the folio is removed from the mapping, it
  * gets returned with a refcount of 0.  With @guarded, it is removed also if CPUs
- * guard it, and 2 is returned if they may, which is only looked at if @reclaimed.
+ * guard it.  With @reclaimed as well, returns 2 if the mapping has AS_GUARDED.
  */
 static int __remove_mapping(struct address_space *mapping, struct folio *folio,
 			    bool reclaimed, struct mem_cgroup *target_memcg,

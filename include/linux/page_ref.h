@@ -281,7 +281,7 @@ static inline bool folio_ref_try_add(struct folio *folio, int count)
 	return folio_ref_add_unless_zero(folio, count);
 }
 
-/* Does not look at guards: see folio_ref_freeze(). */
+/* Does not check the guards: see folio_ref_freeze(). */
 static inline int page_ref_freeze(struct page *page, int count)
 {
 	int ret = likely(atomic_cmpxchg(&page->_refcount, count, 0) == count);

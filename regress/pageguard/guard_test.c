@@ -293,6 +293,15 @@ static void read_guarded(struct __test_metadata *_metadata, int fd)
 		ASSERT_LT(served, knob("served"));
 }
 
+/* Stay on the CPU that this task runs on. */
+static int stay_here(void)
+{
+	cpu_set_t one = {};
+
+	CPU_SET(sched_getcpu(), &one);
+	return sched_setaffinity(0, sizeof(one), &one);
+}
+
 /*
  * lru_add_drain_all(): pages that are mapped stay, whatever is advised. What is dropped of
  * the program after that is held back until the second time.
@@ -310,14 +319,11 @@ static void drain(struct __test_metadata *_metadata)
 /* Folios that are held back are less than a batch, and lru_add_drain_all() frees them. */
 TEST(held)
 {
-	cpu_set_t one;
 	int fd, i;
 
 	if (knob("held") < 0)
 		SKIP(return, "needs knockout.patch");
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(one), &one));
+	ASSERT_EQ(0, stay_here());
 	drain(_metadata);
 	EXPECT_EQ(0, knob("held"));
 	for (i = 0; i < 40; i++) {
@@ -499,12 +505,10 @@ TEST_F_TIMEOUT(ext4, reclaimed, EXT4_TIMEOUT)
 	char dir[64], byte;
 	unsigned int i, gone = 0;
 	long frozen = knob("frozen");
-	cpu_set_t one = {};
 	char *anon;
 
 	/* LRU batches are a CPU's own: MADV_FREE passes over pages in that of another. */
-	CPU_SET(sched_getcpu(), &one);
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(one), &one));
+	ASSERT_EQ(0, stay_here());
 	snprintf(self->root, sizeof(self->root), "/tmp/guard.XXXXXX");
 	ASSERT_NE(NULL, mkdtemp(self->root));
 	snprintf(dir, sizeof(dir), "%s/guard", self->root);

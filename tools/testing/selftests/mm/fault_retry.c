@@ -156,6 +156,7 @@ static int stage(void)
 	struct uffdio_api api = { UFFD_API, rwp ? UFFD_FEATURE_RWP : 0 };
 	struct uffdio_register reg = { { (long)area, SIZE }, how.uffd };
 	cpu_set_t cpu = {};
+	char byte;
 
 	if (move)
 		reg.range = (struct uffdio_range) { (long)spare, psz };
@@ -182,7 +183,7 @@ static int stage(void)
 			return SKIPPED;
 	}
 	/* Wait for the read of a task that was killed: its page is not dropped before */
-	pread(fds[DATA], &cpu, 1, TARGET);
+	pread(fds[DATA], &byte, 1, TARGET);
 	return comes(!(how.swap ? madvise(at, psz, MADV_PAGEOUT) : fsync(fds[DATA]) ?:
 		       posix_fadvise(fds[DATA], 0, 0, POSIX_FADV_DONTNEED)) && !resident()) ?
 	       READY : FAILED;

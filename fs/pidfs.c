@@ -1113,8 +1113,8 @@ int pidfs_register_pid_gfp(struct pid *pid, gfp_t gfp)
 		return ret;
 
 	/*
-	 * Pairs with smp_load_acquire() above and in pidfs_remove_pid(): who sees
-	 * the attributes without the lock relies on @pid being in the table.
+	 * Pairs with smp_load_acquire() above and in pidfs_remove_pid(): code that
+	 * sees the attributes without the lock relies on @pid being in the table.
 	 */
 	smp_store_release(&pid->attr, no_free_ptr(new_attr));
 	return 0;

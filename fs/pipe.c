@@ -385,7 +385,7 @@ static noinline size_t anon_pipe_copy_unlocked(struct pipe_inode_info *pipe, uns
 	return failed ? done : SIZE_MAX;
 }
 
-/* So often, a read faults in its memory without pipe->mutex. */
+/* How often a read faults in its memory without pipe->mutex, at most */
 #define PIPE_FAULT_ROUNDS	4
 
 /*
@@ -567,7 +567,7 @@ anon_pipe_read(struct kiocb *iocb, struct iov_iter *to)
 		wake_next_reader = true;
 		mutex_lock(&pipe->mutex);
 	}
-	/* Readers sleep until an empty pipe gets data, and that is what they wait for. */
+	/* If this read emptied the pipe, wake the next reader only if it is filled again. */
 	if (wake_writer) {
 		bool empty = pipe_is_empty(pipe);
 		bool more = anon_pipe_hand_over(pipe, &handed_over);
@@ -608,7 +608,7 @@ static inline int is_packetized(struct file *file)
 
 /*
  * What a write has copied, and has yet to put into the pipe: @bytes in @nr pages,
- * which the iterator is past, and then comes @error.
+ * which the iterator is past. If there is an @error, the next copy failed.
  */
 struct anon_pipe_prep {
 	struct file *filp;
@@ -712,7 +712,7 @@ static bool anon_pipe_hand_over(struct pipe_inode_info *pipe, struct wake_q_head
 			break;
 		anon_pipe_link(pipe, prep);
 		if (prep->nr) {
-			/* It sleeps on. Awake, it would tell of the new data. */
+			/* The writer stays asleep: send the SIGIO in its place. */
 			if (prep->nr < nr)
 				kill_fasync(&pipe->fasync_readers, SIGIO, POLL_IN);
 			break;
@@ -807,9 +807,9 @@ static void anon_pipe_unprepare(struct anon_pipe_prep *prep, struct iov_iter *fr
 
 /*
  * Prepare more of a write, without pipe->mutex: copying may fault, and allocating
- * may reclaim. That is waited for if there is room, or was when we looked, and for
- * odd bytes. Beyond that, a writer that may have to wait for room prepares what
- * needs no wait.
+ * may reclaim. Do so for odd bytes, and for what there is room for. A write that
+ * may block then prepares up to PIPE_DEF_BUFFERS pages in all, without faults or
+ * reclaim.
  */
 static void anon_pipe_fill(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
 			   struct kiocb *iocb, struct iov_iter *from)

@@ -94,7 +94,7 @@ static void delayed_put_pid(struct rcu_head *rhp)
 /* Count a pid no longer, at level @from and deeper */
 static void uncount_pid(struct pid *pid, unsigned int from)
 {
-	/* When the last one is not counted any more, RCU keeps the reaper. */
+	/* Once the last pid is not counted, the reaper may exit: RCU keeps its task. */
 	guard(rcu)();
 	for (; from <= pid->level; from++) {
 		struct pid_namespace *ns = pid->numbers[from].ns;

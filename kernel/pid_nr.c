@@ -47,8 +47,8 @@ static struct pid_chunk *find_pid_chunk(struct pid_namespace *ns, unsigned int n
 }
 
 /*
- * Take the next number without the lock. Returns 0 if that takes more; @claimed is
- * the number that is to be tried first under it, if it is not 0.
+ * Take the next number without the lock. Returns 0 if the lock is needed; @claimed
+ * is the number that is to be tried first under it, if it is not 0.
  */
 static int take_next_nr(struct pid_namespace *ns, unsigned int *claimed)
 {

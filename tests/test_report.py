@@ -58,8 +58,8 @@ class Write(KernelCase):
         return (self.out / "report.md").read_text()
 
     def test_tables(self):
-        """The chosen rows with the price marked, every timed row with the base against
-        itself and the other kernels, and the counts that got worse."""
+        """The chosen rows with the price marked, timed rows with the base against itself
+        and the other kernels, and the counts that got worse."""
         text = self.written()
         for words in ("| allocations | 14 | 0 | -100.0 % | better |",
                       "| bound tasks (the price) | 100 | 80 | 0.80 [0.70, 0.90] | worse |",
@@ -70,6 +70,13 @@ class Write(KernelCase):
         self.assertNotIn("lines_mean", text)
         self.assertEqual(self.plots, ["9.1.2"])
         self.assertEqual(self.written(), text)
+
+    def test_untold(self):
+        """Timed rows that cannot be told are listed below the others, with their intervals."""
+        text = self.written(rows=[*ROWS, timed("one", 1, 0.9, 1.1), timed("two", 1.02, 0.98, 1.06)])
+        self.assertIn("\nCannot tell: one 1.00 [0.90, 1.10]; two 1.02 [0.98, 1.06].\n", text)
+        self.assertNotIn("| one |", text)
+        self.assertNotIn("Cannot tell:", self.written())
 
     def test_earlier(self):
         """Rows of an earlier state of the series are neither in the report nor in rows.csv."""

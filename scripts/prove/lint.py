@@ -46,7 +46,7 @@ IGNORED = ("MISSING_SIGN_OFF,NO_AUTHOR_SIGN_OFF,BAD_SIGN_OFF,FROM_SIGN_OFF_MISMA
 # The kernel's words that codespell takes for others.
 WORDS = "filp,uptodate"
 # The bytes of a report that somebody reads.
-LONGEST_REPORT = 33 << 10
+LONGEST_REPORT = 30 << 10
 # Where checkpatch takes the label of an asm goto that a macro is given,
 # _ASM_EXTABLE_UA(1b, %l[fault]), for an operator without spaces.
 LABEL = re.compile(r"CHECK:SPACING: .*'%'.*\n.*\n\+.*\b_ASM_EXTABLE\w*\(\w+, %l")

@@ -62,17 +62,22 @@ def chosen_rows(topic: Topic, own: Figures) -> list[str]:
 
 
 def timed_table(rows: list[dict]) -> list[str]:
-    """The table of all timed rows of @rows, with the other kernels' ratios."""
+    """The table of the timed rows of @rows that are better or worse, with the other
+    kernels' ratios, and below it a list of the rows that cannot be told."""
     others = list(dict.fromkeys(side for row in rows for side in row["statistics"]["sides"] if side != AGAIN))
-    lines = []
+    lines, untold = [], []
     for row in rows:
         found = row["statistics"]
-        what = "" if row["metric"] == "throughput" else f", {row['metric']} in {row['unit']}"
-        lines.append([row["condition"] + what, number(row["values"]["baseline"]), interval(found),
-                      interval(found["sides"][AGAIN]), row_verdict(row),
+        what = row["condition"] + ("" if row["metric"] == "throughput" else f", {row['metric']} in {row['unit']}")
+        if row_verdict(row) == CANNOT_TELL:
+            untold.append(f"{what} {interval(found)}")
+            continue
+        lines.append([what, number(row["values"]["baseline"]), interval(found), interval(found["sides"][AGAIN]),
+                      row_verdict(row),
                       *(f"{found['sides'][side]['ratio']:.2f}" if side in found["sides"] else "" for side in others)])
-    return markdown(["condition", "base", "series / base", "A/A", "verdict", *(f"{side} / base" for side in others)],
-                    lines)
+    heads = ["condition", "base", "series / base", "A/A", "verdict", *(f"{side} / base" for side in others)]
+    table = [*markdown(heads, lines), ""] if lines else []
+    return [*table, f"Cannot tell: {'; '.join(untold)}.", ""] if untold else table
 
 
 def worse_rows(rows: list[dict]) -> list[str]:
@@ -107,7 +112,7 @@ def topic_section(topic: Topic, own: Figures, base: Base) -> list[str]:
         lines += [f"Time, {min(row['statistics']['rounds'] for row in timed)} rounds or more: "
                   + ", ".join(f"{told.count(word)} {word}" for word in dict.fromkeys([*told, WORSE, CANNOT_TELL]))
                   + f". The interval reaches no further than 5 % in {100 * part:.0f} % of the rows.", "",
-                  *timed_table(timed), ""]
+                  *timed_table(timed)]
     worse = worse_rows(own.rows)
     if worse:
         lines += ["Counts that got worse:", "", *worse, ""]
@@ -126,7 +131,7 @@ def unixbench_section(base: Base, repo: Path) -> list[str]:
             for cell in found["cells"]]
     return ["## UnixBench", "", *([] if fresh_suites(base, repo, run, name) else [UNIXBENCH_EARLIER, ""]),
             UNIXBENCH.format(version=found["version"], rounds=len(taken), compiler=conditions["compiler"],
-                             cpu=conditions["host CPU"]), "", *timed_table(rows), ""]
+                             cpu=conditions["host CPU"]), "", *timed_table(rows)]
 
 
 def rows_csv(known: list[tuple[Topic, Figures]]) -> str:

@@ -15,7 +15,7 @@
 #endif
 
 #define PIPE_SPARE_MAX		8	/* empty pages that a pipe keeps at most */
-#define PIPE_SPARE_KEEP		2	/* of these, what read() and write() add to */
+#define PIPE_SPARE_KEEP		4	/* of these, what read() and write() add to */
 #define PIPE_LEAVE_ROOM		16	/* reads that leave room to pollers */
 
 /**

@@ -396,7 +396,8 @@ class Archive(KernelCase):
         self.assertFalse(any("bytes" in one for one in bundle.job_rows("pid")))
 
     def test_kernels(self):
-        """The base and what several topics compare with are there once, with all jobs."""
+        """The base of several topics is there once, with all jobs; of one topic alone, what
+        it is compared with is there, too."""
         one, two = self.topic("pid"), self.topic("pageguard", more="\n").__class__(
             "pageguard", "", "filemap", replaces="filemap")
 
@@ -412,10 +413,12 @@ class Archive(KernelCase):
                 mock.patch.object(bundle, "timing", lambda _topic, compared: compared), \
                 mock.patch.object(bundle, "kernel", lambda *words: words[2]), \
                 mock.patch.object(bundle, "code_of", lambda _repo, revision: f"timed {revision}"):
-            found = bundle.kernels(self.base, self.kdir, [one, two])
-        self.assertEqual([(known["name"], known["topic"], known["jobs"]) for known, _ in found], [
-            (laps.BASE, "pid", ["pid", "read"]), ("pid", "pid", ["pid"]), ("pid-tree", "pid", ["pid"]),
-            ("pageguard", "pageguard", ["read"]), ("filemap", "pageguard", ["read"])])
+            both, alone, other = (bundle.kernels(self.base, self.kdir, chosen)
+                                  for chosen in ([one, two], [one], [two]))
+        self.assertEqual([(known["name"], known["topic"], known["jobs"]) for known, _ in both], [
+            (laps.BASE, "pid", ["pid", "read"]), ("pid", "pid", ["pid"]), ("pageguard", "pageguard", ["read"])])
+        self.assertEqual([known["name"] for known, _ in alone], [laps.BASE, "pid", "pid-tree"])
+        self.assertEqual([known["name"] for known, _ in other], [laps.BASE, "pageguard", "filemap"])
 
     def test_packed(self):
         """An archive is the same on each machine, and is not left if it is too large."""

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Make an archive with which any x86-64 Linux times the series: kernels of the base,
-the series and what they are compared with, as User-Mode Linux, and what runs them.
+"""Make an archive with which any x86-64 Linux times the series: kernels of the base and
+the series, or of one topic and what it is compared with, as User-Mode Linux, and what
+runs them.
 
 It takes neither root, KVM, a reboot nor a compiler there.  What comes back is a
 file that `make report ADD=` takes in.
@@ -94,10 +95,13 @@ def job_rows(job: str) -> list[dict]:
 
 def kernels(base: Base, repo: Path, topics: list[Topic]) -> list[tuple[dict, Kernel]]:
     """The kernels of @topics for @base, the base first: what the archive says of each,
-    and its image.  A source that several topics compare with is there once."""
+    and its image.  What a topic is compared with is there if it is the only one: the time
+    of ./run is for all kernels."""
     found: dict[str, tuple[dict, Kernel]] = {}
     for topic in topics:
         compared = revisions(repo, base, topic)
+        if len(topics) > 1:
+            compared = {side: compared[side] for side in ("baseline", "patched")}
         for side, timed in timing(topic, compared).items():
             name = {"baseline": BASE, "patched": topic.name, topic.replaces: topic.replaces}.get(
                 side, f"{topic.name}-{side}")

@@ -10,11 +10,17 @@ CONDITIONS = (
     "side was run {repeats} times more on each: it differs where the patched kernel failed as {base} never did, and "
     "is unsteady otherwise. {cpu}, {compiler}, {virtual} virtual CPUs, {memory}.")
 EARLIER = "Suites with * ran with an earlier state of the series: `make suites`."
+# Longer ways to fail are cut: suites.json has all.
+LONGEST = 100
 HEADS = ("suite", "version", "guest", "programs", "baseline: passed, failed, skipped", "patched", "differ", "unsteady")
 
 
 def totals(row: dict, side: str) -> str:
     return ", ".join(str(row[side][verdict]) for verdict in ("passed", "failed", "skipped"))
+
+
+def shortened(why: str) -> str:
+    return why if len(why) <= LONGEST else why[:LONGEST - 4] + " ..."
 
 
 def behaviours(sides: dict) -> str:
@@ -43,7 +49,7 @@ def suites_section(content: dict, fresh: bool) -> list[str]:
         for kind, word in (("differ", "differs"), ("unsteady", "unsteady")):
             notes += [f"- {row['suite']} ({row['config']}), {name}, {word}: {behaviours(sides)}"
                       for name, sides in row[kind].items()]
-        notes += [f"- {row['suite']} ({row['config']}), {name}, fails alike: {why}"
+        notes += [f"- {row['suite']} ({row['config']}), {name}, fails alike: {shortened(why)}"
                   for name, why in row["fail alike"].items()]
     if notes:
         lines += ["", "<details><summary>Programs that differ, are unsteady, or fail on both kernels</summary>", "",

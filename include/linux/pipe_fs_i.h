@@ -78,12 +78,12 @@ union pipe_index {
  *	@r_counter: reader counter
  *	@w_counter: writer counter
  *	@pseudo_edgetrigger: has an EPOLLET consumer, enable per-write wakeups
- *	@exclusive_poll: has an EPOLLEXCLUSIVE poller for room, hand over nothing
  *	@room_wanted: how many reads still leave room to writers that do not queue
  *	@merge_room: how much may be merged with the last buffer: a hint
  *	@merge_head: the head for which @merge_room holds
  *	@spare_page: empty pages for the next writes, taken without @mutex
  *	@blocked: writes that wait for room
+ *	@exclusive_poll: has an EPOLLEXCLUSIVE poller for room, hand over nothing
  *	@fasync_readers: reader side fasync
  *	@fasync_writers: writer side fasync
  *	@bufs: the circular array of pipe buffers
@@ -108,12 +108,12 @@ struct pipe_inode_info {
 #ifdef CONFIG_WATCH_QUEUE
 	bool note_loss;
 #endif
-	bool exclusive_poll;
 	u8 room_wanted;
 	u8 merge_room;
 	pipe_index_t merge_head;
 	struct page *spare_page[PIPE_SPARE_MAX];
 	struct list_head blocked;
+	bool exclusive_poll;
 	struct fasync_struct *fasync_readers;
 	struct fasync_struct *fasync_writers;
 	struct pipe_buffer *bufs;

@@ -17,6 +17,7 @@ from unittest import mock
 from support import SCRIPTS, Case, KernelCase, put
 
 # isort: split
+from core.model import Topic
 from measure import bundle
 from reports import laps
 from reports import machines
@@ -363,6 +364,9 @@ class Taken(KernelCase):
         self.assertIn("\n\\+ Two CPUs share a core", text)
         with mock.patch.object(machines, "code_of", return_value="89ab"):
             self.assertIn("earlier state", machines.page(self.base, self.kdir, [topic]))
+            with mock.patch.object(Topic, "earlier", return_value={"0123": "A comment changed."}):
+                known = machines.page(self.base, self.kdir, [topic])
+        self.assertEqual(known.replace("\nalpha: A comment changed.\n", ""), text)
 
     def test_report(self):
         """'make report ADD=' takes the file in, and the report leads to the page."""

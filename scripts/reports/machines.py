@@ -72,21 +72,16 @@ def add(base: Base, path: Path) -> Path:
     return out
 
 
-def fresh(kernel: dict, topic: Topic, codes: dict[str, str]) -> bool:
-    """Whether @kernel, of what a bundle had, is of the series of @topic as it is;
-    @codes: code_of() it, by topic."""
-    return kernel["code"] == codes[topic.name]
-
-
-def topic_lines(found: dict, topic: Topic, codes: dict[str, str]) -> list[str]:
-    """The table of @topic in what the file @found has, as Markdown, or nothing."""
+def topic_lines(found: dict, topic: Topic, states: dict[str, str]) -> list[str]:
+    """The table of @topic in what the file @found has, as Markdown, or nothing.
+    @states: code_of() the series as it is and of earlier states that count, and why."""
     own = [kernel for kernel in found["kernels"] if kernel["topic"] == topic.name and kernel["name"] != laps.BASE]
     points = [point for point in found["points"]
               if len(laps.of_cpus(found["laps"], point["cpus"])) >= laps.LEAST]
     series = next((kernel for kernel in own if kernel["name"] == topic.name), None)
     if not series or not points:
         return []
-    if not fresh(series, topic, codes):
+    if series["code"] not in states:
         return [f"{topic.name}: of an earlier state of the series.", ""]
     lines = [f"| {topic.name} | | " + " | ".join(map(laps.head, points)) + " |", "|---" * (len(points) + 2) + "|"]
     for job in series["jobs"]:
@@ -94,14 +89,16 @@ def topic_lines(found: dict, topic: Topic, codes: dict[str, str]) -> list[str]:
             cells_of = laps.row_lines(found["laps"], row["row"], [one["name"] for one in own], points)
             for number, cells in enumerate(cells_of):
                 lines.append("| " + " | ".join(["" if number else row["row"], *cells]) + " |")
-    return [*lines, ""]
+    why = states[series["code"]]
+    return [*lines, "", *([f"{topic.name}: {why}", ""] if why else [])]
 
 
 def page(base: Base, repo: Path, topics: list[Topic]) -> str:
     """What they measured of @topics, whose series are applied in @repo, as a page of
     Markdown; nothing where there are none."""
     known = {path: read_machine(path) for path in files(base)}
-    codes = {topic.name: code_of(repo, apply(repo, base, [topic])) for topic in topics} if known else {}
+    states = {topic.name: topic.earlier(base) | {code_of(repo, apply(repo, base, [topic])): ""}
+              for topic in topics} if known else {}
     lines = []
     for path, found in known.items():
         own = found["machine"]
@@ -110,7 +107,7 @@ def page(base: Base, repo: Path, topics: list[Topic]) -> str:
                   "", f"[{path.name}](machines/{path.name}): {found['tag']} under Linux {found['host kernel']}, "
                   f"{found['begun']}, SMT {own['SMT']}, governor {own['governor']}.", ""]
         for topic in topics:
-            lines += topic_lines(found, topic, codes)
+            lines += topic_lines(found, topic, states[topic.name])
         # A mark at the beginning of a line would be a list's.
         lines += [re.sub(r"^([*+])", r"\\\1", note) for note in laps.notes(found["points"], max(least, laps.LEAST))]
         lines += [""]

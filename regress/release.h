@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Which release of the kernel this is, where what is right depends on it. */
-#ifndef PID_RELEASE_H
-#define PID_RELEASE_H
+#ifndef RELEASE_H
+#define RELEASE_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -44,7 +44,7 @@ UNIXBENCH_EARLIER = "These ran with an earlier state of the series: `make suites
 COLUMNS = ("topic", "evidence", "metric", "condition", "unit", "kernel", "value", "deviation", "samples", "ratio",
            "low", "high", "rounds")
 # Rows of a topic that got worse, at most, in the report; all are in rows.csv.
-MOST_WORSE = 12
+MOST_WORSE = 8
 
 
 def markdown(heads: list[str], lines: list[list[str]]) -> list[str]:

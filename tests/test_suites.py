@@ -459,7 +459,9 @@ class Guests(KernelCase):
         self.assertEqual((row["programs"], row["baseline"], row["patched"]["failed"], list(row["differ"])),
                          (3, {PASSED: 3, FAILED: 0, SKIPPED: 0}, 1, ["b1"]))
         self.assertEqual(row["pass alike"], ["a1", "a2"])
+        row["fail alike"] = {"c1": "a" * 200}
         text = "\n".join(table.suites_section(content, True))
+        self.assertIn("- s (um), c1, fails alike: " + "a" * 96 + " ...\n", text)
         self.assertIn("| s | 1.0 | um | 3 | 3, 0, 0 | 2, 1, 0 | 1 | 0 |", text)
         self.assertIn("| hackbench | no package | um | not run |", text)
         self.assertIn("s (um), b1, differs: baseline 6x passed; patched 6x failed: exit status 1", text)

@@ -366,6 +366,7 @@ class Taken(KernelCase):
             self.assertIn("earlier state", machines.page(self.base, self.kdir, [topic]))
             with mock.patch.object(Topic, "earlier", return_value={"0123": "A comment changed."}):
                 known = machines.page(self.base, self.kdir, [topic])
+        self.assertIn("\nalpha: A comment changed.\n", known)
         self.assertEqual(known.replace("\nalpha: A comment changed.\n", ""), text)
 
     def test_report(self):

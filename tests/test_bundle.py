@@ -17,7 +17,7 @@ from unittest import mock
 from support import SCRIPTS, Case, KernelCase, put
 
 # isort: split
-from core.model import Topic
+from core.model import ALL, Topic
 from measure import bundle
 from reports import laps
 from reports import machines
@@ -36,9 +36,10 @@ def runner():
 run = runner()
 JOBS = {"pid": [{"row": "alloc", "line": 0}, {"row": "thread", "line": 1}],
         "pipe": [{"row": "64 KiB", "line": 0, "bytes": 65536}]}
-KERNELS = [{"name": laps.BASE, "topic": "alpha", "code": "base", "jobs": ["pid", "pipe"], "file": "kernels/baseline"},
-           {"name": "alpha", "topic": "alpha", "code": "0123", "jobs": ["pid"], "file": "kernels/alpha"},
-           {"name": "alpha-tree", "topic": "alpha", "code": "4567", "jobs": ["pid"], "file": "kernels/alpha-tree"}]
+KERNELS = [{"name": name, "topic": "alpha", "side": side, "code": code, "jobs": jobs, "file": f"kernels/{name}"}
+           for name, side, code, jobs in ((laps.BASE, "baseline", "base", ["pid", "pipe"]),
+                                          ("alpha", "patched", "0123", ["pid"]),
+                                          ("alpha-tree", "tree", "4567", ["pid"]))]
 BUNDLE = {"bundle": "cafe", "base": "v0", "tag": "v9.1.2", "jobs": JOBS, "kernels": KERNELS}
 
 
@@ -115,12 +116,12 @@ class Machine(Case):
 
     def test_arguments(self):
         """Numbers of CPUs, and minutes, or what is wrong with them."""
-        args = run.parse(["--cpus", "4,1,4", "--minutes", "2.5"], 2)
+        args = run.parse(["--cpus", "4,1,4", "--minutes", "2.5"], 2, 10)
         self.assertEqual((args.cpus, args.minutes), ([1, 4], 2.5))
-        self.assertEqual(run.parse([], 3).cpus, [1, 2, 3])
+        self.assertEqual((run.parse([], 3, 20).cpus, run.parse([], 3, 20).minutes), ([1, 2, 3], 20))
         for argv in (["--cpus", "0"], ["--cpus", "65"], ["--cpus", "1,x"], ["--minutes", "0"], ["--minutes", "-1"]):
             with self.assertRaises(SystemExit), mock.patch.object(run.sys, "stderr"):
-                run.parse(argv, 2)
+                run.parse(argv, 2, 10)
 
 
 class Guests(Case):
@@ -274,6 +275,12 @@ class Sessions(Case):
         with self.assertRaisesRegex(run.Stop, "--cpus"):
             self.session(9, dies=(1, len(self.boots))).run()
 
+    def test_shorter(self):
+        """How many minutes a table takes is told as well where the time was over before
+        each number of CPUs had a lap."""
+        self.session(6).run()
+        self.assertIn("a table takes 32 minutes: give --minutes 33", self.said.getvalue())
+
     def test_short(self):
         """Too few minutes for a table are told, with how many it takes."""
         session = self.session(13)
@@ -354,7 +361,8 @@ class Taken(KernelCase):
         topic = self.topic("alpha")
         self.assertEqual(machines.page(self.base, self.kdir, [topic]), "")
         self.add()
-        self.enterContext(mock.patch.object(machines, "apply"))
+        for name in ("apply", "chosen_topics"):
+            self.enterContext(mock.patch.object(machines, name))
         with mock.patch.object(machines, "code_of", return_value="0123"):
             text = machines.page(self.base, self.kdir, [topic])
         self.assertIn("## A CPU (R) 9, 64 CPUs\n", text)
@@ -364,10 +372,25 @@ class Taken(KernelCase):
         self.assertIn("\n\\+ Two CPUs share a core", text)
         with mock.patch.object(machines, "code_of", return_value="89ab"):
             self.assertIn("earlier state", machines.page(self.base, self.kdir, [topic]))
+            self.assertNotIn("unixbench", text)
             with mock.patch.object(Topic, "earlier", return_value={"0123": "A comment changed."}):
                 known = machines.page(self.base, self.kdir, [topic])
         self.assertIn("\nalpha: A comment changed.\n", known)
         self.assertEqual(known.replace("\nalpha: A comment changed.\n", ""), text)
+
+    def test_all_series(self):
+        """The kernel of all series has a table of its own, of all series as they are."""
+        topic = self.topic("alpha")
+        own = {**KERNELS[1], "name": "all-series", "topic": ALL.name, "code": "all", "jobs": ["pipe"]}
+        values = {"values": {name: {"64 KiB": value} for name, value in
+                             ((laps.BASE, 100), (stats.AGAIN, 100), ("all-series", 125))}}
+        self.add(kernels=[KERNELS[0], own], laps=[{"cpus": cpus, **values} for cpus in (1, 64)] * 3)
+        self.enterContext(mock.patch.object(machines, "apply", lambda _repo, _base, applied: applied))
+        self.enterContext(mock.patch.object(machines, "chosen_topics", lambda _names, _base: [topic, topic]))
+        for now, words in (("all", "| unixbench | | 1 CPU | 64 CPUs+ |\n|---|---|---|---|\n| 64 KiB | base, op/s | "),
+                           ("other", "\nunixbench: of an earlier state of the series.\n")):
+            with mock.patch.object(machines, "code_of", lambda _, applied, code=now: code if applied[1:] else ""):
+                self.assertIn(words, machines.page(self.base, self.kdir, [topic]))
 
     def test_report(self):
         """'make report ADD=' takes the file in, and the report leads to the page."""
@@ -392,7 +415,7 @@ class Archive(KernelCase):
         for job, lines in bundle.JOBS.items():
             self.assertIn(job, bundle.JOB_OF.values())
             for number, row in enumerate(lines):
-                self.assertIn(row[1].split()[0], ("ext4", "files", "bench", "run"))
+                self.assertIn(row[1].split()[0], ("ext4", "files", "bench", "run", "copies"))
                 self.assertEqual([one["line"] for one in bundle.job_rows(job) if one["row"] == row[0]],
                                  [number] if row[0] else [])
         names = [one["row"] for job in bundle.JOBS for one in bundle.job_rows(job)]
@@ -414,16 +437,39 @@ class Archive(KernelCase):
                                           revision="base" if name == "baseline" else f"{topic.name} {name}")
                     for name in ("baseline", "patched", "tree" if topic.name == "pid" else "filemap")}
 
+        def all_sides(_base: object, _repo: Path) -> dict:
+            return {name: SimpleNamespace(repo=None, base=self.base, revision=revision)
+                    for name, revision in (("baseline", "base"), ("patched", "all"))}
+
         with mock.patch.object(bundle, "revisions", sides), mock.patch.object(bundle, "record", record), \
+                mock.patch.object(bundle.unixbench, "sides", all_sides), \
                 mock.patch.object(bundle, "timing", lambda _topic, compared: compared), \
                 mock.patch.object(bundle, "kernel", lambda *words: words[2]), \
                 mock.patch.object(bundle, "code_of", lambda _repo, revision: f"timed {revision}"):
-            both, alone, other = (bundle.kernels(self.base, self.kdir, chosen)
-                                  for chosen in ([one, two], [one], [two]))
+            both, alone, other, everything = (bundle.kernels(self.base, self.kdir, chosen)
+                                              for chosen in ([one, two], [one], [two], [one, ALL]))
         self.assertEqual([(known["name"], known["topic"], known["jobs"]) for known, _ in both], [
             (laps.BASE, "pid", ["pid", "read"]), ("pid", "pid", ["pid"]), ("pageguard", "pageguard", ["read"])])
         self.assertEqual([known["name"] for known, _ in alone], [laps.BASE, "pid", "pid-tree"])
+        self.assertEqual([(known["name"], known["topic"], known["jobs"]) for known, _ in everything], [
+            (laps.BASE, "pid", ["pid", "unixbench"]), ("pid", "pid", ["pid"]), ("pid-tree", "pid", ["pid"]),
+            (bundle.ALL_SERIES, "unixbench", ["unixbench"])])
         self.assertEqual([known["name"] for known, _ in other], [laps.BASE, "pageguard", "filemap"])
+
+    def test_unixbench(self):
+        """The sources of its programs are those of the checkout; a directory that is none
+        is refused with what it has to have."""
+        self.assertEqual({line.split()[2] for _, line in bundle.JOBS["unixbench"]}, set(bundle.unixbench.NAMES))
+        for name in (*bundle.unixbench.NAMES, "big", "timeit", "other"):
+            put(self.dir / f"UnixBench/src/{name}.c", name)
+        bundle.unixbench_sources(self.dir, self.dir / "copied")
+        self.assertEqual(len(list((self.dir / "copied").iterdir())), len(bundle.unixbench.NAMES) + 2)
+        self.assertEqual((bundle.minutes(self.dir), bundle.minutes(None)), (20, 10))
+        with mock.patch.dict(bundle.os.environ, UNIXBENCH=str(self.dir / "none")), \
+                mock.patch.object(bundle, "arguments", lambda *_, **__: SimpleNamespace(
+                    add_argument=lambda *_, **__: None, parse_args=lambda: SimpleNamespace(base=self.base))), \
+                self.fails("a checkout of UnixBench"):
+            bundle.main()
 
     def test_packed(self):
         """An archive is the same on each machine, and is not left if it is too large."""

@@ -17,12 +17,14 @@ from support import Case, KernelCase, git, put
 from core.ktap import FAILED, PASSED, SKIPPED, Result
 from core.process import Failure
 from guests import watch
+from measure.unixbench import NAMES
 from prove import suites
-from prove.suite import Absent, Had, Program, Suite, Where, built_suite, checkout
+from prove.suite import Absent, Had, Program, Suite, Where, checkout
 from reports import suites_table as table
 from prove.suite import cases, debian, fsx, jobs, kselftests, ltp, unixbench
 from measure.unixbench import ALL
 from reports import runs
+from source.programs import built_suite
 
 
 class Having(Case):
@@ -113,7 +115,7 @@ class Having(Case):
         """Each program is compiled from the checkout, statically, and the checkout stays
         as it is."""
         had = self.unixbench()
-        self.assertEqual({path.name for path in had.files.iterdir()}, set(unixbench.NAMES))
+        self.assertEqual({path.name for path in had.files.iterdir()}, set(NAMES))
         self.assertIn(f"-static -Wl,--defsym=sleep=sync -o {had.files}.part/pipe "
                       f"{self.dir}/src/UnixBench/src/pipe.c", (had.files / "pipe").read_text())
         self.assertEqual(git("status", "--porcelain", cwd=self.dir / "src"), "")

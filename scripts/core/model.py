@@ -227,6 +227,10 @@ class Topic:
             f"give {' or '.join(kept)}" if kept else f"begin with 'make tree TOPIC={self.name} BASE={base.name}'")
 
 
+# All series together, which UnixBench is timed with; no topic of patches/.
+ALL = Topic("unixbench", "UnixBench on the base and on that with all series")
+
+
 def listed(merged: tuple[Merged, ...]) -> str:
     return ", ".join(map(str, merged))
 

@@ -5,11 +5,13 @@ the series, or of one topic and what it is compared with, as User-Mode Linux, an
 runs them.
 
 It takes neither root, KVM, a reboot nor a compiler there.  What comes back is a
-file that `make report ADD=` takes in.
+file that `make report ADD=` takes in.  UNIXBENCH= of the environment names a checkout of
+UnixBench, whose programs then run on the base and on that with all series.
 """
 
 import hashlib
 import json
+import os
 import shutil
 import tarfile
 import tempfile
@@ -18,8 +20,9 @@ from pathlib import Path
 from core.command import arguments, run
 from core.install import need
 from core.locks import data_home
-from core.model import ROOT, Base, Topic, chosen_topics, measurable
+from core.model import ALL, ROOT, Base, Topic, chosen_topics, measurable
 from core.process import Failure, output, say, sha256
+from measure import unixbench
 from measure.bench import record, revisions, timing
 from reports.laps import BASE
 from source.build import Kernel, host_programs, kernel
@@ -35,6 +38,7 @@ BENCHMARK = "pid/pid_alloc_bench"        # which one job runs
 MOST_BYTES = 80 << 20
 IMAGE = "16M"           # of an ext4 file system, with room for a file of each CPU
 LONG_AGO = 1767225600   # 2026 began: the archive does not say when it was made
+MINUTES, LONGER = 10, 10    # that ./run takes by default, and so much more with UnixBench
 
 # What is timed: by job, its lines as init.c has them; a line that is a row has a name.
 # {cpus} is the number of the guest's CPUs, {half} half of it.
@@ -58,14 +62,23 @@ JOBS = {
         ("pipe, 64 KiB, half of the tasks write", "bench pipe 65536 {half} {half}"),
         ("pipe, 64 KiB, the same, bound to CPUs", "bench pipe-bound 65536 {half} {half}"),
     ),
+    "unixbench": (
+        ("pipe throughput, a copy a CPU", "copies {cpus} pipe 1"),
+        ("context switching, a copy a CPU", "copies {cpus} context1 1"),
+        ("process creation, a copy a CPU", "copies {cpus} spawn 1"),
+        ("execl, a copy a CPU", "copies {cpus} execl 1"),
+        # KB a second are as many blocks.
+        ("file copy 1 KiB, a copy a CPU", "copies {cpus} fstime -c -t 1 -b 1024 -m 2000"),
+    ),
 }
-JOB_OF = {"pid": "pid", "pageguard": "read", "filemap": "read", "pipe": "pipe"}
+JOB_OF = {"pid": "pid", "pageguard": "read", "filemap": "read", "pipe": "pipe", ALL.name: ALL.name}
+ALL_SERIES = "all-series"
 
 README = """hotpaths for {tag}: what patch series do on this machine
 
     ./run
 
-takes ten minutes and prints a table: throughput with 1, 2, 4, ... CPUs, of each
+takes {minutes} minutes and prints a table: throughput with 1, 2, 4, ... CPUs, of each
 kernel in relation to Linux {version}. Send back the JSON file that it writes.
 './run --help' has --cpus and --minutes; Ctrl-C keeps what was measured. It takes no
 root, and changes nothing. A gigabyte of memory has to be free.
@@ -73,12 +86,16 @@ root, and changes nothing. A gigabyte of memory has to be free.
 The kernels run natively as User-Mode Linux, with the benchmark within the kernel:
 system calls and page faults are far dearer there than on a machine, and are not what
 is timed. kernels/config is their configuration.
-
+{unixbench}
 portable/ has the mechanisms without a kernel: './portable/guard', './portable/numbers',
 './portable/pages', and their sources.
 
 Made from commit {commit} of hotpaths, whose patches/ and scripts/um/ have all that is
 not in Linux {version}. GPL-2.0.
+"""
+UNIXBENCH = """
+The programs of {version} do go through system calls. They run
+on the base and on all series together; unixbench/ has their sources.
 """
 
 
@@ -94,16 +111,17 @@ def job_rows(job: str) -> list[dict]:
 
 
 def kernels(base: Base, repo: Path, topics: list[Topic]) -> list[tuple[dict, Kernel]]:
-    """The kernels of @topics for @base, the base first: what the archive says of each,
-    and its image.  What a topic is compared with is there if it is the only one: the time
-    of ./run is for all kernels."""
+    """The kernels of @topics, which may have ALL, for @base, the base first: what the
+    archive says of each, and its image.  What a topic is compared with is there if it is
+    the only one: the time of ./run is for all kernels."""
     found: dict[str, tuple[dict, Kernel]] = {}
     for topic in topics:
-        compared = revisions(repo, base, topic)
-        if len(topics) > 1:
+        compared = unixbench.sides(base, repo) if topic == ALL else revisions(repo, base, topic)
+        if len([one for one in topics if one != ALL]) > 1:
             compared = {side: compared[side] for side in ("baseline", "patched")}
         for side, timed in timing(topic, compared).items():
-            name = {"baseline": BASE, "patched": topic.name, topic.replaces: topic.replaces}.get(
+            series = ALL_SERIES if topic == ALL else topic.name
+            name = {"baseline": BASE, "patched": series, topic.replaces: topic.replaces}.get(
                 side, f"{topic.name}-{side}")
             image = kernel(timed.repo, timed.base, timed.revision, "um-time", f"{topic.name}-{side}")
             known = record(side, compared[side], image) | {"timed code": code_of(timed.repo, timed.revision)}
@@ -114,22 +132,36 @@ def kernels(base: Base, repo: Path, topics: list[Topic]) -> list[tuple[dict, Ker
     return sorted(found.values(), key=lambda one: one[0]["name"] != BASE)
 
 
-def guest_root(root: Path, jobs: list[str], programs: Path) -> None:
-    """Make @root what guests have as their root, which they only read."""
+def unixbench_sources(checkout: Path, to: Path) -> None:
+    """Copy what the programs of the @checkout of UnixBench are compiled from to @to."""
+    to.mkdir()
+    for name in (*unixbench.NAMES, "big", "timeit"):
+        shutil.copy((checkout / unixbench.SOURCE).with_name(f"{name}.c"), to)
+
+
+def guest_root(root: Path, jobs: list[str], programs: list[Path]) -> None:
+    """Make @root what guests have as their root, which they only read; @programs are
+    copied to /bin."""
     for name in ("bin", "dev", "jobs", "proc", "tmp"):
         (root / name).mkdir(parents=True)
     output("gcc", "-O2", "-Wall", "-static", "-o", root / "init", OWN / "init.c")
-    shutil.copy(programs / BENCHMARK, root / "bin")
+    for path in programs:
+        shutil.copy(path, root / "bin")
     for job in jobs:
         (root / "jobs" / job).write_text("".join(f"{words}\n" for _, words in JOBS[job]))
     output("/usr/sbin/mke2fs", "-q", "-F", "-t", "ext4", "-U", "00000000-0000-0000-0000-000000000001",
            root / "ext4.img", IMAGE, env={"E2FSPROGS_FAKE_TIME": str(LONG_AGO)})
 
 
-def write_contents(top: Path, base: Base, chosen: list[tuple[dict, Kernel]], programs: Path) -> None:
-    """Write all that the archive has into the directory @top."""
+def write_contents(top: Path, base: Base, chosen: list[tuple[dict, Kernel]], programs: Path,
+                   checkout: Path | None) -> None:
+    """Write all that the archive has into the directory @top, but its README; @checkout:
+    of UnixBench."""
     jobs = sorted({job for known, _ in chosen for job in known["jobs"]})
-    guest_root(top / "root", jobs, programs)
+    others = unixbench.programs(checkout) if checkout else None
+    guest_root(top / "root", jobs, [programs / BENCHMARK, *(others / name for name in unixbench.NAMES if others)])
+    if checkout:
+        unixbench_sources(checkout, top / "unixbench")
     (top / "kernels").mkdir()
     shutil.copy(chosen[0][1].path / "config", top / "kernels")
     for known, image in chosen:
@@ -149,8 +181,13 @@ def write_contents(top: Path, base: Base, chosen: list[tuple[dict, Kernel]], pro
     files = sorted(path for path in top.rglob("*") if path.is_file())
     identity = hashlib.sha256("".join(f"{path.relative_to(top)} {sha256(path)}\n" for path in files).encode())
     (top / "bundle.json").write_text(json.dumps(
-        {"bundle": identity.hexdigest()[:12], "base": base.name, "tag": base.tag,
+        {"bundle": identity.hexdigest()[:12], "base": base.name, "tag": base.tag, "minutes": minutes(checkout),
          "jobs": {job: job_rows(job) for job in jobs}, "kernels": [known for known, _ in chosen]}, indent=1) + "\n")
+
+
+def minutes(checkout: Path | None) -> int:
+    """What ./run takes by default."""
+    return MINUTES + (LONGER if checkout else 0)
 
 
 def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -184,19 +221,24 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="the directory of the archive (default: beside packages of make deb)")
     args = parser.parse_args()
     base = args.base
+    checkout = Path(os.environ["UNIXBENCH"]) if os.environ.get("UNIXBENCH") else None
+    if checkout and not (checkout / unixbench.SOURCE).is_file():
+        raise Failure(f"UNIXBENCH={checkout} has no {unixbench.SOURCE}: give the directory of a checkout of UnixBench")
     topics = [topic for topic in measurable(chosen_topics(args.topic, base)) if topic.name in JOB_OF]
     if not base.uml or not topics:
         raise Failure(f"nothing is timed of these on {base.name}: name some of {', '.join(JOB_OF)} with TOPIC=")
     need("source", "build", "guest")
-    chosen = kernels(base, repository(base, args.kdir), topics)
+    chosen = kernels(base, repository(base, args.kdir), [*topics, *([ALL] if checkout else [])])
     programs = host_programs([BENCHMARK, *(f"portable/{name}" for name in PORTABLE)])
     archive = (args.out or data_home() / "bundle") / f"hotpaths-{base.name}.tar.xz"
     with tempfile.TemporaryDirectory() as scratch:
         top = Path(scratch) / f"hotpaths-{base.name}"
         top.mkdir()
-        write_contents(top, base, chosen, programs)
+        write_contents(top, base, chosen, programs, checkout)
         (top / "README").write_text(README.format(
-            tag=base.tag, version=base.version, commit=output("git", "-C", ROOT, "rev-parse", "HEAD")))
+            tag=base.tag, version=base.version, commit=output("git", "-C", ROOT, "rev-parse", "HEAD"),
+            minutes=minutes(checkout),
+            unixbench=UNIXBENCH.format(version=unixbench.version(checkout)) if checkout else ""))
         say(f"bundle: packing {len(chosen)} kernels: {', '.join(one['name'] for one, _ in chosen)}")
         pack(top, archive)
     say(f"bundle: {archive}, {archive.stat().st_size / 1e6:.1f} MB: 'tar xf' it anywhere, and './run' there")

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.model import Base, Topic, chosen_topics
-from core.process import bash
+from core.model import ALL, Base, chosen_topics
+from core.process import bash, output
 from measure.bench import Side, clock, environment
+from source.programs import built_suite, compile_programs, fingerprint
 from source.tree import apply
 
 from measure import Measurement, row, size_name
 
-# All series together, as what bench.py does for a topic has them.
-ALL = Topic("unixbench", "UnixBench on the base and on that with all series")
+NAMES = ("pipe", "context1", "spawn", "execl", "fstime")
+# Where a checkout has the source of one of them, beside which all others lie.
+SOURCE = "UnixBench/src/fstime.c"
+# fstime sleeps for eleven seconds in all, so that disks write what is left.  tmpfs writes
+# nothing, and so it calls sync() once more.
+FLAGS = ("-O2", "-w", "-std=gnu17", "-static", "-Wl,--defsym=sleep=sync")
 # What each row is of, with UnixBench's own sizes of buffers and files, in fewer seconds.
 KINDS = {"pipe throughput": "pipe 2", "context switching": "context1 2", "process creation": "spawn 2",
          "execl": "execl 2",
@@ -38,6 +43,23 @@ def rows(run: Path) -> list[dict]:
                 float((run / f"{name}.rate").read_text())) for name, (condition, _) in ROWS.items()]
 
 
+def programs(top: Path) -> Path:
+    """The directory with the programs of the checkout @top, linked statically."""
+    source = (top / SOURCE).parent
+    return built_suite("unixbench", [fingerprint(source), *NAMES, *FLAGS], lambda to: compile_programs(
+        "unixbench", FLAGS, [source / f"{name}.c" for name in NAMES], to))
+
+
+def version(top: Path) -> str:
+    return f"UnixBench {output('git', '-C', top, 'log', '-1', '--format=%h of %as')}"
+
+
+def sides(base: Base, repo: Path) -> dict[str, Side]:
+    """What is compared: the base, and that with all series."""
+    revisions = {"baseline": base.tag, "patched": apply(repo, base, chosen_topics(None, base))}
+    return {name: Side(repo, base, one) for name, one in revisions.items()}
+
+
 MEASUREMENTS: list[Measurement] = []
 NATIVE = Measurement("time of its programs", "um-time", SCRIPT, rows)
 
@@ -46,6 +68,5 @@ def timed(base: Base, repo: Path, files: Path, most: int) -> dict:
     """What unixbench.json has of @most rounds of boots with the programs in @files:
     "environment", and as boots.json "cells" and "rounds".  Raises Failure where a boot
     fails."""
-    revisions = {"baseline": base.tag, "patched": apply(repo, base, chosen_topics(None, base))}
-    boots, kernels = clock(ALL, {name: Side(repo, base, one) for name, one in revisions.items()}, files, most)
+    boots, kernels = clock(ALL, sides(base, repo), files, most)
     return {"environment": environment(base, "", kernels), **boots}

@@ -29,14 +29,14 @@ from core.command import arguments, at_least, run
 from core.install import need
 from core.ktap import FAILED, PASSED, SKIPPED, Result, count, shown
 from core.locks import cache, room_for_builds
-from core.model import ROOT, Base, chosen_topics
+from core.model import ALL, ROOT, Base, chosen_topics
 from core.process import Failure, say
 from guests.guest import boot
 from guests.klog import lockdep_off, report_at, short_of
 from guests.qemu import accelerator, version
 from guests.watch import Late, Ran, Unfinished
 from measure.bench import unfinished
-from measure.unixbench import ALL, timed
+from measure.unixbench import timed
 from prove.suite import (
     Absent, Had, Program, Suite, Where, cases, debian, fsx, jobs, kselftests, ltp, unixbench, xfstests)
 from source.build import UM, Kernel, compiler, kernel

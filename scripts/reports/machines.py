@@ -8,7 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
-from core.model import ROOT, Base, Topic
+from core.model import ALL, ROOT, Base, Topic, chosen_topics
 from core.process import Failure
 from reports import laps
 from reports import stats
@@ -78,7 +78,7 @@ def topic_lines(found: dict, topic: Topic, states: dict[str, str]) -> list[str]:
     own = [kernel for kernel in found["kernels"] if kernel["topic"] == topic.name and kernel["name"] != laps.BASE]
     points = [point for point in found["points"]
               if len(laps.of_cpus(found["laps"], point["cpus"])) >= laps.LEAST]
-    series = next((kernel for kernel in own if kernel["name"] == topic.name), None)
+    series = next((kernel for kernel in own if kernel["side"] == "patched"), None)
     if not series or not points:
         return []
     if series["code"] not in states:
@@ -94,11 +94,14 @@ def topic_lines(found: dict, topic: Topic, states: dict[str, str]) -> list[str]:
 
 
 def page(base: Base, repo: Path, topics: list[Topic]) -> str:
-    """What they measured of @topics, whose series are applied in @repo, as a page of
-    Markdown; nothing where there are none."""
+    """What they measured of @topics, whose series are applied in @repo, and of all series
+    together, as a page of Markdown; nothing where there are none."""
     known = {path: read_machine(path) for path in files(base)}
-    states = {topic.name: topic.earlier(base) | {code_of(repo, apply(repo, base, [topic])): ""}
-              for topic in topics} if known else {}
+    if not known:
+        return ""
+    series = [*((topic, [topic]) for topic in topics), (ALL, chosen_topics(None, base))]
+    states = {topic.name: topic.earlier(base) | {code_of(repo, apply(repo, base, applied)): ""}
+              for topic, applied in series}
     lines = []
     for path, found in known.items():
         own = found["machine"]
@@ -106,13 +109,13 @@ def page(base: Base, repo: Path, topics: list[Topic]) -> str:
         lines += [f"## {own['CPU model']}, {own['CPUs']} CPUs" + (", a virtual machine" if found["virtual"] else ""),
                   "", f"[{path.name}](machines/{path.name}): {found['tag']} under Linux {found['host kernel']}, "
                   f"{found['begun']}, SMT {own['SMT']}, governor {own['governor']}.", ""]
-        for topic in topics:
+        for topic, _ in series:
             lines += topic_lines(found, topic, states[topic.name])
         # A mark at the beginning of a line would be a list's.
         lines += [re.sub(r"^([*+])", r"\\\1", note) for note in laps.notes(found["points"], max(least, laps.LEAST))]
         lines += [""]
     return "\n".join([f"# What other machines measured on {base.tag}", "", *INTRODUCTION, "",
-                      *lines]).rstrip() + "\n" if lines else ""
+                      *lines]).rstrip() + "\n"
 
 
 def wrong_file(base: Base) -> str:

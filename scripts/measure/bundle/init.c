@@ -8,11 +8,13 @@
  *	files <path> <number>	make <path> and <path>.0, <path>.1, ..., which are read
  *	bench <words>		a benchmark of /proc/hotpaths_bench, TURNS times
  *	run <program> <words>	a program, which prints a line of JSON
+ *	copies <number> <words>	that many copies at once of a program of UnixBench
  *
  * {cpus} stands for the number of CPUs that there are, {half} for half of it.  Of a
  * line "bench", "hotpaths: <job> <line> <operations> <nanoseconds>" is printed, of
- * "run", "hotpaths: <job> <line> <JSON>".
+ * "run" and "copies", "hotpaths: <job> <line> <JSON>".
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/loop.h>
@@ -25,6 +27,7 @@
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* As scripts/measure/native.py has them. */
@@ -33,6 +36,7 @@
 #define FILE_BYTES	65536
 #define MOST_LINES	64
 #define MOST_WORDS	16
+#define MOST_COPIES	64
 
 static long cpus;
 
@@ -142,21 +146,113 @@ static void bench(const char *job, int number, const char *words)
 	close(fd);
 }
 
-static void run(const char *job, int number, char *words)
+static void split(char *words, char *argv[MOST_WORDS + 1])
 {
-	char *argv[MOST_WORDS + 1] = { };
-	int status, i;
+	int i;
 
 	for (i = 0; i < MOST_WORDS && (argv[i] = strsep(&words, " ")); i++)
 		;
+}
+
+static void run(const char *job, int number, char *words)
+{
+	char *argv[MOST_WORDS + 1] = { };
+	int status;
+	pid_t pid;
+
+	split(words, argv);
 	printf("hotpaths: %s %d ", job, number);
 	fflush(stdout);
-	if (!fork()) {
+	pid = fork();
+	if (!pid) {
 		execv(argv[0], argv);
 		_exit(127);
 	}
-	if (wait(&status) < 0 || status)
+	if (waitpid(pid, &status, 0) < 0 || status)
 		fail("%s ended with status %x", argv[0], status);
+}
+
+struct copy {
+	pid_t pid;
+	int said;
+	double begin;
+};
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+static void start_copy(struct copy *copy, char **argv)
+{
+	char path[64];
+	int fds[2];
+
+	if (pipe2(fds, O_NONBLOCK | O_CLOEXEC))
+		fail("pipe2");
+	copy->said = fds[0];
+	copy->begin = now();
+	copy->pid = fork();
+	if (!copy->pid) {
+		dup2(open("/dev/null", O_WRONLY), 1);
+		dup2(fds[1], 2);
+		snprintf(path, sizeof(path), "/bin/%s", argv[0]);
+		execv(path, argv);
+		_exit(127);
+	}
+	close(fds[1]);
+}
+
+/*
+ * What the ended @copy did a second.  Its last line COUNT|<done>|<seconds>|<unit> tells
+ * what was done in the time that passed or, with 0 seconds, in each second.
+ */
+static double rate(const struct copy *copy, const char *name)
+{
+	double took = now() - copy->begin, done = 0, seconds;
+	char said[4096], *line = said, *last = NULL;
+	ssize_t size = read(copy->said, said, sizeof(said) - 1);
+
+	said[size > 0 ? size : 0] = '\0';
+	close(copy->said);
+	while ((line = strstr(line, "COUNT|")))
+		last = line++;
+	if (!last || sscanf(last, "COUNT|%lf|%lf|", &done, &seconds) != 2 || done <= 0)
+		fail("%s counted nothing: %s", name, said);
+	return seconds > 0 ? done * seconds / took : done;
+}
+
+static void run_copies(const char *job, int number, char *words)
+{
+	char *argv[MOST_WORDS + 1] = { };
+	struct copy copies[MOST_COPIES];
+	int status, left, most, i;
+	double sum = 0;
+	pid_t pid;
+
+	most = atoi(strsep(&words, " "));
+	if (most < 1 || most > MOST_COPIES)
+		fail("%d copies", most);
+	split(words, argv);
+	for (i = 0; i < most; i++)
+		start_copy(&copies[i], argv);
+	for (left = most; left; ) {
+		pid = wait(&status);
+		if (pid < 0)
+			fail("wait for %s", argv[0]);
+		for (i = 0; i < most && copies[i].pid != pid; i++)
+			;
+		if (i == most)	/* a child that a copy left */
+			continue;
+		if (status)
+			fail("%s ended with status %x", argv[0], status);
+		sum += rate(&copies[i], argv[0]);
+		left--;
+	}
+	printf("hotpaths: %s %d {\"ops_per_s\": %.1f}\n", job, number, sum);
 }
 
 /* @line, its end cut off, with numbers for {cpus} and {half}. */
@@ -206,6 +302,8 @@ static void do_job(const char *job)
 				make_files(arg);
 			else if (!strncmp(lines[i], "run ", 4))
 				run(job, i, arg);
+			else if (!strncmp(lines[i], "copies ", 7))
+				run_copies(job, i, arg);
 			else
 				fail("line %d of %s", i, path);
 		}
@@ -219,6 +317,10 @@ int main(int argc, char **argv)
 	mounted("proc", "/proc", "proc", 0);
 	mounted("dev", "/dev", "devtmpfs", 0);
 	mounted("tmp", "/tmp", "tmpfs", 0);
+	/* UnixBench's execl looks there for itself; fstime writes where it is. */
+	setenv("UB_BINDIR", "/bin", 1);
+	if (chdir("/tmp"))
+		fail("chdir /tmp");
 	cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	printf("hotpaths: cpus %ld\n", cpus);
 	/* The kernel adds words of its own, like console=tty0. */

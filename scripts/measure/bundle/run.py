@@ -399,7 +399,7 @@ class Session:
 
     def warn(self) -> None:
         """Say if the time is too short for a table."""
-        needed = (tables.LEAST + 1) * sum(self.took) / 60
+        needed = (tables.LEAST + 1) * len(self.points) * sum(self.took) / max(1, len(self.took)) / 60
         if needed > self.length / 60:
             say(f"a table takes {needed:.0f} minutes: give --minutes {needed + 1:.0f}, or fewer numbers with --cpus")
 
@@ -414,8 +414,8 @@ class Session:
                 self.tell()
 
 
-def parse(argv: list[str], number: int) -> argparse.Namespace:
-    """The command line @argv on a machine with @number CPUs."""
+def parse(argv: list[str], number: int, default: float) -> argparse.Namespace:
+    """The command line @argv on a machine with @number CPUs; @default: minutes."""
     def cpus(text: str) -> list[int]:
         """'1,2,4' as numbers."""
         if not re.fullmatch(r"\d{1,3}(,\d{1,3})*", text) or not all(1 <= int(one) <= MOST_CPUS
@@ -432,7 +432,7 @@ def parse(argv: list[str], number: int) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./run", description=__doc__)
     parser.add_argument("--cpus", type=cpus, default=default_cpus(number),
                         help=f"CPUs of the guests (default: {','.join(map(str, default_cpus(number)))})")
-    parser.add_argument("--minutes", type=minutes, default=10, help="how long (default: %(default)s)")
+    parser.add_argument("--minutes", type=minutes, default=default, help="how long (default: %(default)s)")
     parser.add_argument("--out", type=Path, help="the file that is written (default: a name of this machine, here)")
     return parser.parse_args(argv)
 
@@ -441,8 +441,8 @@ def start(argv: list[str]) -> int:
     """Measure, as @argv says; the exit status."""
     allowed = sorted(os.sched_getaffinity(0))
     *order, cores = topology(allowed)
-    args = parse(argv, len(allowed))
     bundle = json.loads((HERE / "bundle.json").read_text())
+    args = parse(argv, len(allowed), bundle["minutes"])
     fresh = new_record(bundle)
     out = (args.out or Path(f"hotpaths-{bundle['base']}-{machine_name(fresh['machine'])}.json")).absolute()
     place = check(out)

@@ -5,7 +5,8 @@ It exits with 0 where all is well, and with 4 where the kernel lacks what it nee
 from __future__ import annotations
 
 from core.process import Failure
-from prove.suite import Absent, Had, Program, Suite, Where, built_suite, by_ksft_status, compile_programs, fingerprint
+from prove.suite import Absent, Had, Program, Suite, Where, by_ksft_status
+from source.programs import built_suite, compile_programs, fingerprint
 
 FLAGS = ("-O2", "-w", "-std=gnu11", "-static", "-pthread")
 # A program is told that it may drop the caches of the machine, and how slow that is.

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from core.locks import cache
 from core.process import logged, output
-from prove.suite import Had, Program, Suite, Where, built_suite, checkout, fingerprint, shell_of
+from prove.suite import Had, Program, Suite, Where, checkout, shell_of
+from source.programs import built_suite, fingerprint
 
 # What xfstests' configure would find on every Linux of today.
 HEADERS = ("ASSERT", "DIRENT", "ERR", "ERRNO", "LIBGEN", "LINUX_FALLOC", "MALLOC", "STDLIB", "STRING", "STRINGS",

@@ -12,8 +12,9 @@ from pathlib import Path
 from core.ktap import FAILED, PASSED, SKIPPED
 from core.locks import cache
 from core.process import Failure, logged, say
-from prove.suite import Had, Program, Suite, Where, by_status, built_suite, checkout, fingerprint, shell_of
+from prove.suite import Had, Program, Suite, Where, by_status, checkout, shell_of
 from source.build import make_jobs, remembering
+from source.programs import built_suite, fingerprint
 
 # Directories of its programs, by patterns.
 SYSCALLS = ("pipe*", "splice", "tee", "vmsplice", "read", "readv", "readahead", "pread*", "write*", "pwrite*",

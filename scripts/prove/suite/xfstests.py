@@ -11,8 +11,9 @@ from pathlib import Path
 from core.ktap import FAILED, SKIPPED
 from core.locks import cache
 from core.process import Failure, logged, output, say
-from prove.suite import Had, Program, Suite, Where, by_status, built_suite, checkout, fingerprint, shell_of
+from prove.suite import Had, Program, Suite, Where, by_status, checkout, shell_of
 from source.build import make_jobs, remembering
+from source.programs import built_suite, fingerprint
 
 # What runs natively, which takes half a minute each and more.
 NATIVE = tuple(f"{system}-{number}" for system in ("tmpfs", "ext4", "xfs")

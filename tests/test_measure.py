@@ -60,7 +60,7 @@ class Rows(Case):
 
     def test_counters(self):
         """Pages under the mutex for each call; pages beside it, and what lies
-        outside the marks, do not count."""
+        outside the marks, do not count.  Of streams that is the mean of runs."""
         outside = trace([("write", 99, 0, 200)], marked=False)
         put(self.dir / "pair.trace", outside + trace([("write", 14, 2, 90), ("read", 16, 0, 80),
                                                       ("write", 15, 0, 90), ("read", 13, 3, 80)]))
@@ -71,7 +71,7 @@ class Rows(Case):
         put(self.dir / "splice.trace", trace([("write", 0, 3, 9), ("write", 0, 2, 9)]))
         for size in pipe.STREAMED:
             put(self.dir / f"stream-{size}.trace",
-                trace([("write", 0, 3, 9), ("write", 1, 0, 9, 9), ("read", 0, 0, 9)]))
+                trace([("write", 0, 3, 9), ("write", 1, 0, 9, 9), ("read", 0, 0, 9)]) + trace([("write", 0, 0, 9)]))
         found = {(one["metric"], one["condition"]): one["value"] for one in pipe.counter_rows(self.dir)}
         self.assertEqual(found, {
             ("allocs_under_mutex", "64KiB write"): 14.5, ("allocs_under_mutex", "64KiB write memcg"): 16.0,
@@ -80,7 +80,9 @@ class Rows(Case):
             ("allocs", "64KiB to splice()"): 2.5, ("frees", "64KiB to splice()"): 0.0,
             ("allocs_under_mutex", "1MiB write"): 256.0, ("frees_under_mutex", "1MiB read"): 240.0,
             **{(metric, f"{size_name(size)} 1w1r"): value for size in pipe.STREAMED
-               for metric, value in (("allocs_under_mutex", 1.0), ("allocs", 2.5), ("mutex_holds", 1.5))}})
+               for metric, value in (("allocs_under_mutex", 0.5), ("allocs", 1.25), ("mutex_holds", 1.25))}})
+        self.assertEqual({(one["metric"], one["condition"]): one["spread"] for one in pipe.counter_rows(self.dir)
+                          if "spread" in one}["allocs", "1MiB 1w1r"], {"deviation": 1.25, "number": 2, "least": 0.0})
         self.assertEqual({one["evidence"] for one in pipe.counter_rows(self.dir)}, {"counter"})
 
     def test_faults(self):

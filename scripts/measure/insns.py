@@ -23,10 +23,10 @@ def measurement(script: str, rows: Callable[[Path], list[dict]], **locks) -> Mea
                        plugin=partial(plugin.insns_option, **locks))
 
 
-def sampled(metric: str, unit: str, condition: str, values: list[float]) -> dict:
-    """The row of @values, one for each operation: their mean, and beside it the
+def sampled(metric: str, unit: str, condition: str, values: list[float], evidence: str = "icount") -> dict:
+    """The row of @values, one for each operation or run: their mean, and beside it the
     standard deviation, how many there are, and the least."""
-    return {**row(metric, unit, condition, "icount", statistics.fmean(values)),
+    return {**row(metric, unit, condition, evidence, statistics.fmean(values)),
             "spread": {"deviation": float(f"{statistics.pstdev(values):.3g}"), "number": len(values),
                        "least": float(f"{min(values):.6g}")}}
 

@@ -35,8 +35,9 @@ COUNTED = 1000          # pairs of each size that are counted by instructions
 PAIRS = 200             # write and read pairs of 64 KiB that are traced
 PRESSURE_WRITES = 100   # writes of 64 KiB by each of the five writers
 STREAMED = (1, 100, 3000, 4096, 8192, 10000, 65536, 1048576)
-STREAM_BYTES = 1 << 27  # by one writer, to one reader, of each of these sizes
-STREAM_WRITES = 2000    # but no more writes than this
+STREAM_RUNS = 8         # of one writer and one reader, of each of these sizes: runs differ
+STREAM_BYTES = 1 << 25  # in each
+STREAM_WRITES = 500     # but no more writes than this
 RESIDUE, RESIDUE_SIZE = 100, 10000  # what every other write of the latter size is merged with
 COLD = (1, 100, 3000, 4096, 10000, 65536, 1048576)
 COLD_REST = (10000, 65536, 1048576)  # with their first page mapped
@@ -63,7 +64,9 @@ trace_start
 {BENCH} -w 5 -r 10 --sizes 64K --pipe-size 1M --count {PRESSURE_WRITES} --memory-pressure --marker --json
 trace_stop pressure.trace
 """ + "".join(f"""trace_start
-{BENCH} -w 1 -r 1 --size {size} --pipe-size 1M --count {min(STREAM_WRITES, STREAM_BYTES // size)} --marker --json
+for ((run = 0; run < {STREAM_RUNS}; run++)); do
+	{BENCH} -w 1 -r 1 --size {size} --pipe-size 1M --count {min(STREAM_WRITES, STREAM_BYTES // size)} --marker --json
+done
 trace_stop stream-{size}.trace
 """ for size in STREAMED)
 
@@ -177,15 +180,18 @@ def counter_rows(run: Path) -> list[dict]:
                             per_call(path, part, call, event)))
     for size in STREAMED:
         path = run / f"stream-{size}.trace"
-        [(_, part)] = counters.marked(path)
+        parts = [part for _, part in counters.marked(path)]
         condition = size_name(size) + " 1w1r"
-        writes = calls_in(path, part, "write")
-        rows.append(row("allocs_under_mutex", "pages per write", condition, "counter",
-                        per_call(path, part, "write", "mm_page_alloc")))
-        rows.append(row("allocs", "pages per write", condition, "counter",
-                        sum(one.name == "mm_page_alloc" for one in part) / writes))
+        writes = [calls_in(path, part, "write") for part in parts]
+        rows.append(insns.sampled("allocs_under_mutex", "pages per write", condition,
+                                  [per_call(path, part, "write", "mm_page_alloc") for part in parts], "counter"))
+        rows.append(insns.sampled("allocs", "pages per write", condition,
+                                  [sum(one.name == "mm_page_alloc" for one in part) / number
+                                   for part, number in zip(parts, writes, strict=True)], "counter"))
         # Also holds that began with a trylock, which is no lock_acquired.
-        rows.append(row("mutex_holds", "per write", condition, "counter", releases(part, "write") / writes))
+        rows.append(insns.sampled("mutex_holds", "per write", condition,
+                                  [releases(part, "write") / number
+                                   for part, number in zip(parts, writes, strict=True)], "counter"))
     path = run / "splice.trace"
     [(_, part)] = counters.marked(path)
     writes = calls_in(path, part, "write")

@@ -241,6 +241,21 @@ class Remembered(KernelCase):
             self.assertEqual(self.lint(), [("alpha: git am", PASSED), ("alpha: builds", PASSED)])
             self.assertEqual(self.built, builds)
 
+    def test_whitespace(self):
+        """The line below a heading is no conflict marker; a space at the end of a line
+        is told, and so is a marker in code."""
+        git("init", "-q", cwd=self.dir)
+        for name, text, words in (("a.txt", "", ""), ("page.rst", "Reading\n=======\n", ""),
+                                  ("page.rst", "Reading\n======= \n", "trailing whitespace"),
+                                  ("a.c", "=======\n", "a.c:1: leftover conflict marker")):
+            put(self.dir / name, text)
+            git("add", name, cwd=self.dir)
+            git("commit", "-q", "--allow-empty", "-m", name, cwd=self.dir)
+            if name != "a.txt":
+                found = lint.whitespace(self.dir, "HEAD")
+                self.assertEqual(bool(found), bool(words), name)
+                self.assertIn(words, found)
+
     def test_does_not_apply(self):
         """A series that does not apply is one failure, and nothing is built."""
         (patch,) = self.one.patches(self.base)

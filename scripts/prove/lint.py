@@ -205,6 +205,13 @@ def kernel_doc(source: Path, files: list[str]) -> set[str]:
     return {re.sub(r":\d+", "", line.strip()) for line in (done.stdout + done.stderr).splitlines() if line.strip()}
 
 
+def whitespace(source: Path, commit: str) -> str:
+    """What git says of whitespace errors that @commit brings to @source.  The line below a
+    heading of seven letters is no conflict marker."""
+    said = complaint("git", "-C", source, "diff", "--check", f"{commit}~", commit).splitlines()
+    return "\n".join(line for line in said if not re.match(r"\S+\.rst:\d+: leftover conflict marker", line))
+
+
 def builds(topic: Topic, base: Base, repo: Path, head: str) -> Iterator[Result]:
     """Each patch builds the objects that it touches, with W=1, sparse and
     kernel-doc as silent as on the base, and has no whitespace errors."""
@@ -230,8 +237,7 @@ def builds(topic: Topic, base: Base, repo: Path, head: str) -> Iterator[Result]:
         for commit in commits:
             subject = output("git", "-C", source, "log", "-1", "--format=%s", commit)
             worktree(repo, "lint", commit)
-            yield outcome(f"{topic.name}: '{subject}': whitespace",
-                          complaint("git", "-C", source, "diff", "--check", f"{commit}~", commit))
+            yield outcome(f"{topic.name}: '{subject}': whitespace", whitespace(source, commit))
             if kernel_files(touched[commit], (".c", ".h")):
                 try:
                     # What this patch does not change, make does not compile again.

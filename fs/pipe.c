@@ -290,7 +290,7 @@ static inline unsigned int pipe_update_tail(struct pipe_inode_info *pipe,
 					    unsigned int tail,
 					    struct page **drained)
 {
-	/* If nobody else has the page, put it when pipe->mutex is dropped. */
+	/* If nobody else has the page, keep it, or put it without pipe->mutex. */
 	if (buf->ops == &anon_pipe_buf_ops && page_count(buf->page) == 1) {
 		if (!anon_pipe_cache_page(pipe, buf->page, PIPE_SPARE_KEEP))
 			anon_pipe_push_page(drained, buf->page);
@@ -688,16 +688,16 @@ static void anon_pipe_link(struct pipe_inode_info *pipe, struct anon_pipe_prep *
 
 /*
  * A read that has made room in a full pipe puts in what blocked writers have
- * ready, so that the next read need not wait until they run. The first writer
- * that has nothing ready gets the room that is left. Returns whether there are
- * new data.
+ * ready, so that the next read need not wait until they run. It stops at one
+ * that has nothing ready, and leaves the room that is left: the caller wakes a
+ * writer. Returns whether there are new data.
  */
 static bool anon_pipe_hand_over(struct pipe_inode_info *pipe, struct wake_q_head *wake_q)
 {
 	struct anon_pipe_prep *prep, *next;
 	unsigned int head = pipe->head, wanted = READ_ONCE(pipe->room_wanted);
 
-	if (unlikely(READ_ONCE(pipe->exclusive_poll)))
+	if (unlikely(READ_ONCE(pipe->no_hand_over)))
 		return false;
 	/* A few reads leave the room to pollers and others that do not queue. */
 	if (wanted) {
@@ -856,7 +856,7 @@ static struct pipe_buffer *anon_pipe_merge_buf(struct pipe_inode_info *pipe, siz
 
 /*
  * Put in a write of less than a page, merged with the last buffer where it fits
- * there, if @merge: not once it has waited for room. Returns its length, 0 if
+ * there. @merge is false once it has waited for room. Returns its length, 0 if
  * there is no room, or -EAGAIN if that needs a page fault, or a page that has yet
  * to be allocated.
  */
@@ -962,7 +962,7 @@ static void anon_pipe_wait(struct pipe_inode_info *pipe, struct anon_pipe_prep *
 		anon_pipe_unprepare(prep, from, PIPE_DEF_BUFFERS);
 	nr = prep->nr;
 	bufs = account_pipe_buffers(user, 0, nr);
-	/* The user asks for nothing, so a refusal is not worth a record. */
+	/* No audit record: the user did not ask for these pages. */
 	if ((too_many_pipe_buffers_soft(bufs) || too_many_pipe_buffers_hard(bufs)) &&
 	    !capable_noaudit(CAP_SYS_RESOURCE) && !capable_noaudit(CAP_SYS_ADMIN)) {
 		account_pipe_buffers(user, nr, 0);
@@ -1226,13 +1226,15 @@ pipe_poll(struct file *filp, poll_table *wait)
 		WRITE_ONCE(pipe->pseudo_edgetrigger, true);
 
 	/*
-	 * A wakeup reaches an exclusive poller when the waiters before it have
-	 * had theirs. Wakeups are few where reads hand over.
+	 * Users of EPOLLET depend on an edge each time that a full pipe gets
+	 * room, too. An exclusive poller is woken after the waiters before it.
+	 * Where reads hand over, neither would be woken.
 	 */
 	if ((filp->f_mode & FMODE_WRITE) &&
-	    wait && (wait->_key & EPOLLEXCLUSIVE) && (wait->_key & EPOLLOUT) &&
-	    unlikely(!READ_ONCE(pipe->exclusive_poll)))
-		WRITE_ONCE(pipe->exclusive_poll, true);
+	    wait && (wait->_key & (EPOLLET | EPOLLEXCLUSIVE)) &&
+	    (wait->_key & (EPOLLOUT | EPOLLWRNORM)) &&
+	    unlikely(!READ_ONCE(pipe->no_hand_over)))
+		WRITE_ONCE(pipe->no_hand_over, true);
 
 	/*
 	 * Reading pipe state only -- no need for acquiring the semaphore.

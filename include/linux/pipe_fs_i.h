@@ -15,7 +15,7 @@
 #endif
 
 #define PIPE_SPARE_MAX		8	/* empty pages that a pipe keeps at most */
-#define PIPE_SPARE_KEEP		4	/* of these, what read() and write() add to */
+#define PIPE_SPARE_KEEP		4	/* read() and write() add to the first of them */
 #define PIPE_LEAVE_ROOM		16	/* reads that leave room to pollers */
 
 /**
@@ -78,12 +78,13 @@ union pipe_index {
  *	@r_counter: reader counter
  *	@w_counter: writer counter
  *	@pseudo_edgetrigger: has an EPOLLET consumer, enable per-write wakeups
- *	@room_wanted: how many reads still leave room to writers that do not queue
+ *	@room_wanted: how many reads still leave room to writers that do not queue:
+ *		a hint, also stored without @mutex
  *	@merge_room: how much may be merged with the last buffer: a hint
  *	@merge_head: the head for which @merge_room holds
  *	@spare_page: empty pages for the next writes, taken without @mutex
- *	@blocked: writes that wait for room
- *	@exclusive_poll: has an EPOLLEXCLUSIVE poller for room, hand over nothing
+ *	@blocked: writes that wait for room, in order
+ *	@no_hand_over: was polled for room with EPOLLET or EPOLLEXCLUSIVE
  *	@fasync_readers: reader side fasync
  *	@fasync_writers: writer side fasync
  *	@bufs: the circular array of pipe buffers
@@ -113,7 +114,7 @@ struct pipe_inode_info {
 	pipe_index_t merge_head;
 	struct page *spare_page[PIPE_SPARE_MAX];
 	struct list_head blocked;
-	bool exclusive_poll;
+	bool no_hand_over;	/* leaves ->spare_page[0] in the line of ->head */
 	struct fasync_struct *fasync_readers;
 	struct fasync_struct *fasync_writers;
 	struct pipe_buffer *bufs;

@@ -292,7 +292,7 @@ static inline unsigned int pipe_update_tail(struct pipe_inode_info *pipe,
 {
 	/* If nobody else has the page, keep it, or put it without pipe->mutex. */
 	if (buf->ops == &anon_pipe_buf_ops && page_count(buf->page) == 1) {
-		if (!anon_pipe_cache_page(pipe, buf->page, PIPE_SPARE_KEEP))
+		if (*drained || !anon_pipe_cache_page(pipe, buf->page, PIPE_SPARE_KEEP))
 			anon_pipe_push_page(drained, buf->page);
 		buf->ops = NULL;
 	} else {
@@ -756,15 +756,20 @@ static bool anon_pipe_copy_in(struct page *page, size_t offset, size_t len,
 static void anon_pipe_prepare(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
 			      struct iov_iter *from, unsigned int nr, gfp_t gfp)
 {
-	bool wait = gfpflags_allow_blocking(gfp);
+	bool wait = gfpflags_allow_blocking(gfp), spare = true;
 
 	while (prep->nr < nr && iov_iter_count(from) && !prep->error) {
 		size_t len = prep->nr || !prep->odd ? PAGE_SIZE : prep->odd;
 		struct page *page = anon_pipe_pop_page(&prep->empty);
 
 		len = min(len, iov_iter_count(from));
+		/* Look for spare pages until there are none. */
+		if (!page && spare) {
+			page = anon_pipe_get_page(pipe, 0);
+			spare = page;
+		}
 		if (!page)
-			page = anon_pipe_get_page(pipe, gfp);
+			page = alloc_page(gfp);
 		if (unlikely(!page || !anon_pipe_copy_in(page, 0, len, from, !wait))) {
 			if (wait)
 				prep->error = page ? -EFAULT : -ENOMEM;
@@ -824,7 +829,7 @@ static void anon_pipe_fill(struct pipe_inode_info *pipe, struct anon_pipe_prep *
 					  prep->merge <= merge_room)))
 		prep->odd = prep->merge;
 	anon_pipe_prepare(pipe, prep, from, room + !!prep->odd, gfp);
-	if (!prep->small && !prep->lean && !anon_pipe_nonblock(iocb))
+	if (iov_iter_count(from) && !prep->small && !prep->lean && !anon_pipe_nonblock(iocb))
 		anon_pipe_prepare(pipe, prep, from, PIPE_DEF_BUFFERS,
 				  (gfp & ~__GFP_DIRECT_RECLAIM) | __GFP_NOWARN);
 }
@@ -1010,24 +1015,32 @@ static void anon_pipe_wake_readers(struct pipe_inode_info *pipe, bool was_empty)
 }
 
 /*
- * A write of a page or more, or a short one that was not put in at once. For want of
- * room or readers, that one comes with pipe->mutex held, and @locked.
+ * A write of more than a page, or one that was not put in at once. For want of room
+ * or readers, that one comes with pipe->mutex held, and @locked. If nothing is left in
+ * @from, @page has the data, else it is empty.
  */
 static noinline ssize_t anon_pipe_write_slow(struct kiocb *iocb, struct iov_iter *from,
-					     struct page *empty, bool locked)
+					     struct page *page, bool locked)
 {
 	struct file *filp = iocb->ki_filp;
 	struct pipe_inode_info *pipe = filp->private_data;
 	size_t total_len = iov_iter_count(from);
 	struct anon_pipe_prep prep = {
 		.filp = filp,
-		.empty = empty,
 		.merge = total_len & (PAGE_SIZE - 1),
-		.small = total_len < PAGE_SIZE,
+		.small = total_len && total_len < PAGE_SIZE,
 		.task = current,
 	};
 	bool was_empty = false, wake_next_writer = false, full;
 	int ret = 0;
+
+	if (total_len) {
+		prep.empty = page;
+	} else {
+		prep.first = prep.last = page;
+		prep.bytes = PAGE_SIZE;
+		prep.nr = 1;
+	}
 
 	if (!locked) {
 		/* Without readers, do not wait for memory. */
@@ -1109,8 +1122,8 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 	struct file *filp = iocb->ki_filp;
 	struct pipe_inode_info *pipe = filp->private_data;
 	size_t len = iov_iter_count(from);
-	struct page *empty = NULL;
-	bool was_empty;
+	bool whole = len == PAGE_SIZE, was_empty;
+	struct page *page = NULL;
 	int ret = 0;
 
 	/*
@@ -1129,25 +1142,34 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 	if (unlikely(len == 0))
 		return 0;
 
-	if (len >= PAGE_SIZE)
+	/* Do not wait for memory without readers, or for data that there is no room for. */
+	if (len > PAGE_SIZE || (whole && !(READ_ONCE(pipe->readers) && anon_pipe_room(pipe))))
 		return anon_pipe_write_slow(iocb, from, NULL, false);
 
-	if (!READ_ONCE(pipe->spare_page[0]))
-		empty = anon_pipe_get_page(pipe, GFP_HIGHUSER | __GFP_ACCOUNT);
+	if (whole || !READ_ONCE(pipe->spare_page[0]))
+		page = anon_pipe_get_page(pipe, GFP_HIGHUSER | __GFP_ACCOUNT);
+	if (whole && unlikely(!page || !anon_pipe_copy_in(page, 0, len, from, false)))
+		return anon_pipe_write_slow(iocb, from, page, false);
+
 	mutex_lock(&pipe->mutex);
 	was_empty = pipe_is_empty(pipe);
-	if (pipe->readers)
-		ret = anon_pipe_put_short(pipe, from, &empty, is_packetized(filp), true);
+	if (pipe->readers && !whole) {
+		ret = anon_pipe_put_short(pipe, from, &page, is_packetized(filp), true);
+	} else if (pipe->readers && !pipe_is_full(pipe)) {
+		anon_pipe_push_buf(pipe, page, len, is_packetized(filp));
+		page = NULL;
+		ret = len;
+	}
 	if (unlikely(ret <= 0)) {
 		if (ret)
 			mutex_unlock(&pipe->mutex);
-		return anon_pipe_write_slow(iocb, from, empty, !ret);
+		return anon_pipe_write_slow(iocb, from, page, !ret);
 	}
-	anon_pipe_cache_pages(pipe, &empty);
+	anon_pipe_cache_pages(pipe, &page);
 	mutex_unlock(&pipe->mutex);
 
 	anon_pipe_wake_readers(pipe, was_empty);
-	anon_pipe_put_pages(&empty);
+	anon_pipe_put_pages(&page);
 	return ret;
 }
 

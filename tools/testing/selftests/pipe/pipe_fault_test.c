@@ -108,6 +108,41 @@ TEST_F_TIMEOUT(stuck, writer, TIMEOUT)
 	expect_works(_metadata, self->p);
 }
 
+/* The pipe is full by then: its data come later, or with O_NONBLOCK, never. */
+TEST_F_TIMEOUT(stuck, full_by_then, TIMEOUT)
+{
+	ssize_t before = variant->before, nonblock;
+	ssize_t rest = ((variant->slots ?: 2 * SLOTS) - !!before) * psz;
+	long switches;
+
+	for (nonblock = 0; nonblock < 2; nonblock++) {
+		if (before)
+			ASSERT_EQ(before, put(self->p[1], before, 1, 0));
+		madvise(self->l.map, self->l.nr * psz, MADV_DONTNEED);
+		segment = variant->segment;
+		start_stuck(_metadata, &self->io, &self->l);
+		segment = 0;
+		ASSERT_EQ(rest, put(self->p[1], rest, 2, 0));
+		set_flag(self->p[1], O_NONBLOCK, nonblock);
+		switches = io_switches(&self->io);
+		lazy_provide(&self->l, 0, self->l.nr);
+		ASSERT_TRUE(WAIT_FOR(io_done(&self->io) ||
+				     io_switches(&self->io) != switches));
+		if (nonblock)
+			ASSERT_EQ(-EAGAIN, io_join(&self->io));
+		ASSERT_EQ(nonblock, io_done(&self->io));
+		drain(_metadata, self->p[0], before, 1, 0);
+		drain(_metadata, self->p[0], rest, 2, 0);
+		if (!nonblock) {
+			drain(_metadata, self->p[0], self->io.len, 1, before);
+			ASSERT_EQ(self->io.len, io_join(&self->io));
+		}
+		ASSERT_EQ(0, bytes_in(self->p[0]));
+	}
+	set_flag(self->p[1], O_NONBLOCK, false);
+	expect_works(_metadata, self->p);
+}
+
 /* A reader that is stuck: another one reads what it would have read. */
 TEST_F_TIMEOUT(stuck, reader, TIMEOUT)
 {

@@ -27,6 +27,7 @@ from measure.bench import record, revisions, timing
 from reports.laps import BASE
 from source.build import Kernel, host_programs, kernel
 from source.fetch import repository
+from source.programs import valid_checkout
 from source.tree import code_of
 
 # The archive's own programs, and those modules of scripts/ that ./run takes.
@@ -135,7 +136,7 @@ def kernels(base: Base, repo: Path, topics: list[Topic]) -> list[tuple[dict, Ker
 def unixbench_sources(checkout: Path, to: Path) -> None:
     """Copy what the programs of the @checkout of UnixBench are compiled from to @to."""
     to.mkdir()
-    for name in (*unixbench.NAMES, "big", "timeit"):
+    for name in (*unixbench.NAMES, *unixbench.INCLUDED):
         shutil.copy((checkout / unixbench.SOURCE).with_name(f"{name}.c"), to)
 
 
@@ -222,8 +223,8 @@ def main() -> None:
     args = parser.parse_args()
     base = args.base
     checkout = Path(os.environ["UNIXBENCH"]) if os.environ.get("UNIXBENCH") else None
-    if checkout and not (checkout / unixbench.SOURCE).is_file():
-        raise Failure(f"UNIXBENCH={checkout} has no {unixbench.SOURCE}: give the directory of a checkout of UnixBench")
+    if checkout:
+        valid_checkout(checkout, "UNIXBENCH", "UnixBench", unixbench.SOURCE)
     topics = [topic for topic in measurable(chosen_topics(args.topic, base)) if topic.name in JOB_OF]
     if not base.uml or not topics:
         raise Failure(f"nothing is timed of these on {base.name}: name some of {', '.join(JOB_OF)} with TOPIC=")

@@ -180,18 +180,16 @@ def counter_rows(run: Path) -> list[dict]:
                             per_call(path, part, call, event)))
     for size in STREAMED:
         path = run / f"stream-{size}.trace"
-        parts = [part for _, part in counters.marked(path)]
+        runs = [(part, calls_in(path, part, "write")) for _, part in counters.marked(path)]
         condition = size_name(size) + " 1w1r"
-        writes = [calls_in(path, part, "write") for part in parts]
         rows.append(insns.sampled("allocs_under_mutex", "pages per write", condition,
-                                  [per_call(path, part, "write", "mm_page_alloc") for part in parts], "counter"))
+                                  [per_call(path, part, "write", "mm_page_alloc") for part, _ in runs], "counter"))
         rows.append(insns.sampled("allocs", "pages per write", condition,
-                                  [sum(one.name == "mm_page_alloc" for one in part) / number
-                                   for part, number in zip(parts, writes, strict=True)], "counter"))
+                                  [sum(one.name == "mm_page_alloc" for one in part) / writes
+                                   for part, writes in runs], "counter"))
         # Also holds that began with a trylock, which is no lock_acquired.
         rows.append(insns.sampled("mutex_holds", "per write", condition,
-                                  [releases(part, "write") / number
-                                   for part, number in zip(parts, writes, strict=True)], "counter"))
+                                  [releases(part, "write") / writes for part, writes in runs], "counter"))
     path = run / "splice.trace"
     [(_, part)] = counters.marked(path)
     writes = calls_in(path, part, "write")

@@ -18,6 +18,8 @@ from source.tree import apply
 from measure import Measurement, row, size_name
 
 NAMES = ("pipe", "context1", "spawn", "execl", "fstime")
+# C files that these include.
+INCLUDED = ("big", "timeit")
 # Where a checkout has the source of one of them, beside which all others lie.
 SOURCE = "UnixBench/src/fstime.c"
 # fstime sleeps for eleven seconds in all, so that disks write what is left.  tmpfs writes

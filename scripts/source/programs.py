@@ -8,8 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from core.locks import cache, lock
-from core.process import logged, say
+from core.process import Failure, logged, say
 from source.build import compiler
+
+
+def valid_checkout(path: Path, variable: str, what: str, sign: str) -> Path:
+    """@path, which the user gave as @variable; Failure where it is no checkout of
+    @what, which has a file @sign."""
+    if not (path / sign).is_file():
+        raise Failure(f"{variable}={path} is no checkout of {what}, as it has no {sign}: give its directory")
+    return path
 
 
 def fingerprint(source: Path) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from core.ktap import FAILED, PASSED, SKIPPED
 from core.model import Base
 from core.process import Failure, bash, output
+from source.programs import valid_checkout
 
 # How timeout says that it has ended a program, which is killed if it goes on.
 TIMED_OUT = {124: "did not end in time", 137: "was killed, or did not end in time"}
@@ -106,6 +107,4 @@ def checkout(where: Where, variable: str, what: str, sign: str) -> Path:
     path = where.checkouts.get(variable)
     if path is None:
         raise Absent(f"give a checkout of {what} with {variable}=dir")
-    if not (path / sign).is_file():
-        raise Failure(f"{variable}={path} is no checkout of {what}, as it has no {sign}: give its directory")
-    return path
+    return valid_checkout(path, variable, what, sign)

@@ -442,7 +442,7 @@ static inline void bench_event_wait(unsigned int *event)
 		bench_futex(event, FUTEX_WAIT, 0);
 }
 
-/* Whoever arrives last, of @nr, is told so */
+/* The task that arrives last, of @nr, is told so */
 static inline bool bench_arrive(unsigned int *arrived, unsigned int nr)
 {
 	return __atomic_add_fetch(arrived, 1, __ATOMIC_ACQ_REL) == nr;

@@ -391,7 +391,7 @@ static void report(const char *name, const struct op *op)
 	bench_json_end();
 }
 
-/* Nobody leaves before that but who has failed, and has said so */
+/* A worker that leaves before that has failed, and has said so */
 static void worker_left(int signal)
 {
 	(void)signal;

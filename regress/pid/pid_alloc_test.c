@@ -12,7 +12,7 @@
  * outwards, twice, and the first one which fails decides.  At first, all tids
  * which are asked for are checked: whether a tid is bad (EINVAL), and then
  * whether there are the privileges for it (EPERM).  Then the numbers are
- * allocated (EEXIST, EAGAIN or ENOMEM), and whoever is not the first one of a
+ * allocated (EEXIST, EAGAIN or ENOMEM), and a task that is not the first one of a
  * namespace needs an init there (EINVAL).  Dead namespaces come last (ENOMEM).
  *
  * Most tests are a script which the test process carries out by remote
@@ -1031,7 +1031,7 @@ TEST_F_TIMEOUT(pid, new_namespace, LONG_TIMEOUT)
 	EXPECT_GT(nest.worker->matrix.successes, 20);
 }
 
-/* Who creates a user namespace may do anything in there, but only there. */
+/* The creator of a user namespace may do anything in there, but only there. */
 TEST_F_TIMEOUT(pid, new_namespace_new_user, LONG_TIMEOUT)
 {
 	struct nest nest;
@@ -1384,7 +1384,7 @@ TEST_F(pid, init_is_first)
 	EXPECT_EQ(-EEXIST, spawn_tids(r.b, CHILD_EXIT, 0, 1));
 	EXPECT_LT(0, spawn_tids(r.b, CHILD_EXIT, 0, 7));
 	EXPECT_EQ(7, pid_up(&r.b->spawn.pids, 0));
-	/* In sequence, though the one who came too early may have used up 2. */
+	/* In sequence, though the one that came too early may have used up 2. */
 	EXPECT_LT(0, spawn(r.b, CHILD_EXIT, 0));
 	next = pid_up(&r.b->spawn.pids, 0);
 	EXPECT_LE(2, next);
@@ -1441,7 +1441,7 @@ TEST_F(pid, half_made_is_invisible)
 	EXPECT_EQ(STALLED_PID, spawn_tids(r.outer, CHILD_EXIT, 0, STALLED_PID));
 }
 
-/* The first one fails late; whoever is next becomes init. */
+/* The first one fails late; the next one becomes init. */
 static void init_fails(struct __test_metadata *_metadata, struct agent *top,
 		       bool other)
 {
@@ -1545,7 +1545,7 @@ TEST_F(pid, parent_init_dies_during_clone)
 #define NODE_CACHE	"kernel/slab/radix_tree_node/failslab"
 
 static const char * const debugfs_knobs[] = {
-	/* Whoever makes it fail comes last, when that is undone. */
+	/* The one that makes it fail comes last, when that is undone. */
 	FAILSLAB("ignore-gfp-wait"),
 	FAILSLAB("cache-filter"),
 	FAILSLAB("task-filter"),

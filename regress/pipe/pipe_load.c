@@ -147,7 +147,7 @@ static void guard_kill_children(pid_t stress)
 		} while (pid > 0);
 		if (pid < 0 && errno == ECHILD)
 			return;
-		/* Whoever left the process group has become our child */
+		/* A process that left the process group has become our child */
 		f = fopen("/proc/thread-self/children", "r");
 		while (f && fscanf(f, "%ld", &pid) == 1)
 			kill(pid, SIGKILL);
@@ -182,7 +182,7 @@ static noreturn void guard_main(const sigset_t *sigs)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		stress_exec();
 	}
-	/* On both sides, so that it is done whoever runs first */
+	/* On both sides, so that it is done whichever runs first */
 	setpgid(stress, stress);
 
 	for (;;) {
@@ -591,7 +591,7 @@ static void message_check(const struct message *m, const unsigned char *buf, siz
 		}
 		break;
 	case UNIT_BYTE:
-		/* Who wrote a byte cannot be told: all go to the first */
+		/* The writer of a byte cannot be told: all go to the first */
 		for (i = 0; i < len; i++)
 			tally[0].sum += buf[i];
 		tally[0].units += len;

@@ -20,7 +20,7 @@
 
 bool adding[LEVELS] = true;		/* PIDNS_ADDING, and the rest of ->pid_allocated */
 byte allocated[LEVELS];
-byte refs = NT + 1;			/* of the namespace: of who clones, and init's */
+byte refs = NT + 1;			/* of the namespace: of tasks that clone, and init's */
 byte taken, readers;			/* numbers; rcu_read_lock() */
 bool found[NT], attached[NT], killed[NT];
 bool tasklist_lock, asleep, reaped, freed, destroyed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * fs/pipe.c: who waits for whom in anon_pipe_read() and anon_pipe_write(), and who
- * wakes whom. A page of data is a writer and a number. Readers read until the last
+ * fs/pipe.c: which tasks sleep in anon_pipe_read() and anon_pipe_write(), and which
+ * wake them. A page of data is a writer and a number. Readers read until the last
  * writer has closed, so a lost wakeup is an end state in which a task sleeps. A task
  * whose memory is not there waits for it until nothing else moves, and then looks for
  * others that sleep and should not.

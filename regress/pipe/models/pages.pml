@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * fs/pipe.c: who has a page. Writers take pages from pipe->spare_page or allocate them,
+ * fs/pipe.c: where a page is. Writers take pages from pipe->spare_page or allocate them,
  * and fill them; readers copy, without the mutex if they have to wait for memory, and
  * keep or put what is empty. Each page is in one place, what a reader copies is what was
  * written, and in the end none is lost.

@@ -97,7 +97,7 @@ NS_TEST(death_of_a_namespace, false)
 
 /*
  * The init of a namespace fails late, at CLONE_PIDFD's page that cannot be
- * written: whoever is next is number 1.
+ * written: the next one is number 1.
  */
 NS_TEST(second_try_of_init, false)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A task waits for a page of its buffer, and others who slept beside it go on:
+ * A task waits for a page of its buffer, and others that slept beside it go on:
  * it keeps no wakeup, no packet, and no mutex when its memory is bad.
  */
 #include "pipe_lazy.h"

@@ -157,7 +157,7 @@ class Option(Case):
     def test_mutex(self):
         """It is held behind a call of mutex_lock(), and behind that of a function
         that ends in it, until the call of or the jump to mutex_unlock()."""
-        self.assertEqual(plugin.insns_option(self.kernel, Path("/r"), functions="pipe_"),
+        self.assertEqual(plugin.insns_option(self.kernel, Path("/r"), functions=("pipe_",)),
                          "/c/insns.so,out=/r/insns.json,begin=ffffffff81000016:ffffffff8100001d,"
                          "end=ffffffff81000022:ffffffff81000070")
 
@@ -172,7 +172,7 @@ class Option(Case):
     def test_moved(self):
         """Functions that take no mutex any more are told."""
         with self.fails("fifo_*()", "no mutex"):
-            plugin.insns_option(self.kernel, Path("/r"), functions="fifo_")
+            plugin.insns_option(self.kernel, Path("/r"), functions=("fifo_",))
 
 
 class Rows(Case):

@@ -15,9 +15,9 @@ from measure import Measurement, insns, json_lines, lines, native, row, size_nam
 from measure.lines import Symbols
 
 LOCK = "&pipe->mutex"
-# What takes it in a system call: functions of these names, and in a read, which
-# of them.
-TAKERS, READER = "anon_pipe_", "anon_pipe_read"
+# What takes it in a system call: functions whose names begin with these, and in a
+# read, which of them.  Before 6.15, pipe_read() and pipe_write() do.
+TAKERS, READERS = ("anon_pipe_", "pipe_read", "pipe_write"), ("anon_pipe_read", "pipe_read")
 BENCH = "kselftest/regress/pipe/pipe_load"
 # Other tasks use pipes too: only the benchmark's events are recorded.
 MINE = 'comm == "pipe_load"'
@@ -123,7 +123,7 @@ def instruction_rows(run: Path) -> list[dict]:
         rows.append(insns.sampled("insn_per_pair", "instructions", size + more, window["ops"]))
         for call in ("write", "read"):
             held = insns.held(window, lambda address, reads=call == "read":
-                              symbols.function(address).startswith(READER) == reads)
+                              symbols.function(address).startswith(READERS) == reads)
             if not all(held):
                 raise Failure(f"a {call}() of {size} took no mutex in {run / 'insns.json'}: look at the guest's output "
                               "beside it")

@@ -104,11 +104,11 @@ def lock_places(kernel: Kernel, functions: list[str], kind: tuple[tuple[str, ...
             [address for address, _, called, _ in found if called in release])
 
 
-def insns_option(kernel: Kernel, run_dir: Path, spinlock: str = "", functions: str = "",
+def insns_option(kernel: Kernel, run_dir: Path, spinlock: str = "", functions: tuple[str, ...] = (),
           spinning: tuple[str, ...] = ()) -> str:
     """What QEMU's -plugin takes to count instructions in insns.json of @run_dir:
     of operations, and of those while @spinlock, a variable of @kernel, is held, or
-    a mutex that functions whose names begin with @functions take and release, or a
+    a mutex that functions whose names begin with one of @functions take and release, or a
     spinlock that those called @spinning do.  Raises Failure where the kernel has
     none of these."""
     words = [f"lock={symbol(kernel, spinlock)}"] if spinlock else []
@@ -116,7 +116,8 @@ def insns_option(kernel: Kernel, run_dir: Path, spinlock: str = "", functions: s
         begins, ends = (lock_places(kernel, list(spinning), SPINLOCK) if spinning else
                         lock_places(kernel, [name for name in symbols(kernel) if name.startswith(functions)]))
         if not (begins and ends):
-            raise Failure(f"{' '.join(spinning) or functions + '*'}() of {kernel.path / 'vmlinux'} take or release no "
+            names = ", ".join([f"{name}()" for name in spinning] or [f"{name}*()" for name in functions])
+            raise Failure(f"{names} of {kernel.path / 'vmlinux'} take or release no "
                           f"{'spinlock' if spinning else 'mutex'}: what has moved is to be changed in scripts/measure/")
         words += [f"begin={':'.join(begins)}", f"end={':'.join(ends)}"]
     return option("insns", run_dir, *words)

@@ -290,7 +290,10 @@ static inline unsigned int pipe_update_tail(struct pipe_inode_info *pipe,
 					    unsigned int tail,
 					    struct page **drained)
 {
-	/* If nobody else has the page, keep it, or put it without pipe->mutex. */
+	/*
+	 * If nobody else has the page, keep it. Once one finds no place, it and all that
+	 * follow are put without pipe->mutex.
+	 */
 	if (buf->ops == &anon_pipe_buf_ops && page_count(buf->page) == 1) {
 		if (*drained || !anon_pipe_cache_page(pipe, buf->page, PIPE_SPARE_KEEP))
 			anon_pipe_push_page(drained, buf->page);
@@ -751,7 +754,7 @@ static bool anon_pipe_copy_in(struct page *page, size_t offset, size_t len,
 
 /*
  * Copy the data that come next, until there are @nr pages. If @gfp does not allow
- * to wait, neither are page faults allowed, and what fails is left for later.
+ * waiting, page faults are not allowed either, and what fails is left for later.
  */
 static void anon_pipe_prepare(struct pipe_inode_info *pipe, struct anon_pipe_prep *prep,
 			      struct iov_iter *from, unsigned int nr, gfp_t gfp)
@@ -1015,9 +1018,9 @@ static void anon_pipe_wake_readers(struct pipe_inode_info *pipe, bool was_empty)
 }
 
 /*
- * A write of more than a page, or one that was not put in at once. For want of room
- * or readers, that one comes with pipe->mutex held, and @locked. If nothing is left in
- * @from, @page has the data, else it is empty.
+ * A write of more than a page, or one that was not put in at once. If @locked,
+ * pipe->mutex is held, and there is no room or no reader. @page may be NULL. If
+ * nothing is left in @from, it has all data, else it is empty.
  */
 static noinline ssize_t anon_pipe_write_slow(struct kiocb *iocb, struct iov_iter *from,
 					     struct page *page, bool locked)
@@ -1142,7 +1145,10 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 	if (unlikely(len == 0))
 		return 0;
 
-	/* Do not wait for memory without readers, or for data that there is no room for. */
+	/*
+	 * A page is copied first if it seems that it can be put in: without readers or
+	 * room, there are no faults and no reclaim.
+	 */
 	if (len > PAGE_SIZE || (whole && !(READ_ONCE(pipe->readers) && anon_pipe_room(pipe))))
 		return anon_pipe_write_slow(iocb, from, NULL, false);
 
@@ -1153,6 +1159,7 @@ anon_pipe_write(struct kiocb *iocb, struct iov_iter *from)
 
 	mutex_lock(&pipe->mutex);
 	was_empty = pipe_is_empty(pipe);
+	/* Less than a page is copied with the mutex held, as it may be merged. */
 	if (pipe->readers && !whole) {
 		ret = anon_pipe_put_short(pipe, from, &page, is_packetized(filp), true);
 	} else if (pipe->readers && !pipe_is_full(pipe)) {

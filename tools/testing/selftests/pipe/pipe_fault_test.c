@@ -42,6 +42,15 @@ FIXTURE_VARIANT_ADD(stuck, large_warm) {
 };
 
 FIXTURE_VARIANT_ADD(stuck, page) { .pages = 1 };
+
+FIXTURE_VARIANT_ADD(stuck, page_warm) {
+	.pages = 1, .offset = -50, .missing = 1
+};
+
+FIXTURE_VARIANT_ADD(stuck, page_segments) {
+	.pages = 1, .offset = -50, .missing = 1, .segment = 999
+};
+
 FIXTURE_VARIANT_ADD(stuck, pages) { .pages = 16 };
 FIXTURE_VARIANT_ADD(stuck, pages_warm) { .pages = 16, .missing = 1 };
 FIXTURE_VARIANT_ADD(stuck, pages_last) { .pages = 16, .missing = 15 };
@@ -111,26 +120,31 @@ TEST_F_TIMEOUT(stuck, writer, TIMEOUT)
 /* The pipe is full by then: its data come later, or with O_NONBLOCK, never. */
 TEST_F_TIMEOUT(stuck, full_by_then, TIMEOUT)
 {
-	ssize_t before = variant->before, nonblock;
+	ssize_t before = variant->before, first = variant->missing, nonblock;
 	ssize_t rest = ((variant->slots ?: 2 * SLOTS) - !!before) * psz;
-	long switches;
+	struct io filler = writer(self->p[1], rest, 2, 0);
 
 	for (nonblock = 0; nonblock < 2; nonblock++) {
 		if (before)
 			ASSERT_EQ(before, put(self->p[1], before, 1, 0));
-		madvise(self->l.map, self->l.nr * psz, MADV_DONTNEED);
+		madvise(self->l.map + first * psz,
+			(self->l.nr - first) * psz, MADV_DONTNEED);
 		segment = variant->segment;
 		start_stuck(_metadata, &self->io, &self->l);
 		segment = 0;
-		ASSERT_EQ(rest, put(self->p[1], rest, 2, 0));
+		io_start(_metadata, &filler);
+		ASSERT_TRUE(COMES_TRUE(io_done(&filler)));
+		ASSERT_EQ(rest, io_join(&filler));
 		set_flag(self->p[1], O_NONBLOCK, nonblock);
-		switches = io_switches(&self->io);
-		lazy_provide(&self->l, 0, self->l.nr);
+		/* Once it goes on, it sleeps for want of room alone. */
+		lazy_provide(&self->l, first + 1, self->l.nr);
+		lazy_provide(&self->l, first, first + 1);
 		ASSERT_TRUE(WAIT_FOR(io_done(&self->io) ||
-				     io_switches(&self->io) != switches));
+				     io_sleeps(&self->io)));
 		if (nonblock)
 			ASSERT_EQ(-EAGAIN, io_join(&self->io));
 		ASSERT_EQ(nonblock, io_done(&self->io));
+		ASSERT_EQ(before + rest, bytes_in(self->p[0]));
 		drain(_metadata, self->p[0], before, 1, 0);
 		drain(_metadata, self->p[0], rest, 2, 0);
 		if (!nonblock) {
@@ -139,6 +153,7 @@ TEST_F_TIMEOUT(stuck, full_by_then, TIMEOUT)
 		}
 		ASSERT_EQ(0, bytes_in(self->p[0]));
 	}
+	free(filler.buf);
 	set_flag(self->p[1], O_NONBLOCK, false);
 	expect_works(_metadata, self->p);
 }

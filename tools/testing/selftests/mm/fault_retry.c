@@ -68,9 +68,10 @@ static int change(int what)
 	case REMAP:
 		return -(mremap(at, psz, psz, MREMAP_MAYMOVE | MREMAP_FIXED, spare) != spare);
 	}
+	/* Nothing is there before: if it is then, a second attempt of the kernel says so */
 	while (ioctl(uffd, UFFDIO_MOVE, &move))
 		if (errno != EAGAIN)
-			return -1;
+			return -(errno != EEXIST);
 	return 0;
 }
 

@@ -1040,7 +1040,8 @@ static noinline ssize_t anon_pipe_write_slow(struct kiocb *iocb, struct iov_iter
 	if (total_len) {
 		prep.empty = page;
 	} else {
-		prep.first = prep.last = page;
+		prep.first = page;
+		prep.last = page;
 		prep.bytes = PAGE_SIZE;
 		prep.nr = 1;
 	}
